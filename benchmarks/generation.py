@@ -34,7 +34,7 @@ from _data import data_argument, real_table, text_as_categories
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwareOverSampler
 from fado.cli.generate import compare_interventions
 from fado.datasets import make_account_fraud
-from fado.generation import _making, _trees, generation_report, train_and_score
+from fado.generation import _making, generation_report, train_and_score
 from fado.metrics import evaluate
 from fado.tabular import Table, read_problem
 
@@ -122,10 +122,10 @@ def settings_part(arguments):
         X, y, z = table(arguments, name)
         lines = {}
         for kept, leaf in SETTINGS:
-            _making.KEPT, _trees.LEAF = kept, leaf
+            _making.KEPT, _making.LEAF = kept, leaf
             found = [likeness(split(X, y, z, seed), seed) for seed in range(arguments.splits)]
             lines[f"kept {kept:g}, {leaf} rows in a leaf"] = pd.DataFrame(found).mean()
-        _making.KEPT, _trees.LEAF = arguments.chosen
+        _making.KEPT, _making.LEAF = arguments.chosen
         print(f"### settings, {name}\n")
         shown(pd.DataFrame(lines).T)
 
@@ -202,7 +202,7 @@ def main():
     arguments = parser.parse_args()
     if not arguments.data:
         arguments.names = ["account_fraud"]
-    arguments.chosen = _making.KEPT, _trees.LEAF
+    arguments.chosen = _making.KEPT, _making.LEAF
     warnings.simplefilter("ignore")
     for part in arguments.parts:
         start = time.perf_counter()

@@ -12,19 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = [
-    "COMPARE_TARGET",
-    "closest_names",
-    "insert_parameters",
-    "list_names",
-    "shared_parameters",
-    "warn_user",
-    "warning_once",
-]
-
 Documented = TypeVar("Documented")
 
-# what to do about a target that is not of two classes; the command line says it in its own way
+# what to do about a target that is not of two classes; the command line has its own words
 COMPARE_TARGET = "compare it first, for example `y == label` or `y > threshold`"
 
 _PACKAGE = str(Path(__file__).parent)
@@ -32,7 +22,7 @@ _NAMED_AT_MOST = 5  # in a message
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the line outside this package that led here."""
+    """Warn at the line outside this package that led here."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -41,7 +31,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 @contextmanager
 def warning_once(said: set[str]) -> Iterator[None]:
-    """Pass on what a block warns of when it is done, without what was said before in other numbers."""
+    """Pass on a block's warnings at its end, except those that differ from earlier ones only in numbers."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -53,7 +43,7 @@ def warning_once(said: set[str]) -> Iterator[None]:
 
 
 def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:
-    """Give names for a message, the first few if there are many.
+    """Return names for a message, the first few if there are many.
 
     Examples
     --------
@@ -70,7 +60,7 @@ def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:
 
 
 def closest_names(name: str, names: Sequence[str], otherwise: str = ".") -> str:
-    """Give the end of a sentence that says which names come close to a wrong one, in whatever case.
+    """Return the end of a sentence with names close to a wrong one, in any case.
 
     Examples
     --------
@@ -168,7 +158,7 @@ def insert_parameters(*sources: Any) -> Callable[[Documented], Documented]:
 def _texts_of(source: Any) -> dict[str, str]:
     """Read the sections of a docstring, each with a blank line behind it, and the entries in them."""
     text = inspect.cleandoc(source.__doc__ or "") + "\n"
-    section = re.compile(r"^(\w+)\n-+\n(?:.*\n)+?(?=\n?\w+\n-+\n|\Z)", re.MULTILINE)
+    section = re.compile(r"^([A-Z][\w ]*)\n-+\n(?:.*\n)+?(?=\n?[A-Z][\w ]*\n-+\n|\Z)", re.MULTILINE)
     entry = re.compile(r"^(\w+) : .+\n(?: {4}.+\n|\n(?= {4}))+", re.MULTILINE)
     sections = {found[1]: found[0].rstrip() + "\n" for found in section.finditer(text)}
     return sections | {found[1]: found[0].rstrip() for found in entry.finditer(text)}

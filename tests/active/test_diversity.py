@@ -9,7 +9,7 @@ from scipy import sparse
 
 from fado import Valuation
 from fado.active import UtilityQuery
-from fado.active._diversity import Ruler
+from fado.active._query import Ruler
 from fado.tabular import Table
 
 

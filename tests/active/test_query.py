@@ -83,7 +83,7 @@ def test_by_the_epistemic_part():
     valuator = Told([1.0, 0.5], epistemic={"y": np.array([0.0, 0.1])})
     assert UtilityQuery(valuator).query(pool(2), n=1).tolist() == [0]
     assert UtilityQuery(valuator, epistemic=True).query(pool(2), n=1).tolist() == [1]
-    with pytest.raises(ValueError, match="the valuator keeps one of each variable"):
+    with pytest.raises(ValueError, match="and the valuator keeps one: use"):
         UtilityQuery(Told([1.0, 0.5], epistemic={"y": np.zeros(2)}), epistemic=True).query(pool(2), n=1)
 
 
@@ -308,12 +308,12 @@ def test_shares_of_a_budget():
         ({}, {"n": 0}, ValueError, "`n` must be at least 1, got 0"),
         ({}, {"n": 10**12}, ValueError, "`n` must be at most 1,000,000,000, got 1000000000000"),
         ({}, {"n": 1.5}, TypeError, "`n` must be a whole number, got 1.5"),
-        ({}, {}, ValueError, "Say how many rows to choose by `n`, or what they may cost by `budget`"),
-        ({}, {"n": 1, "budget": 1}, ValueError, "Say how many rows to choose by `n`"),
-        ({}, {"budget": 1}, ValueError, "`budget` is for rows that have a `cost`"),
+        ({}, {}, ValueError, "Pass either `n`, the number of rows to select, or `budget`, their total cost"),
+        ({}, {"n": 1, "budget": 1}, ValueError, "Pass either `n`"),
+        ({}, {"budget": 1}, ValueError, "`budget` needs the `cost` of each row"),
         ({}, {"budget": 0, "cost": np.ones(6)}, ValueError, "`budget` must be positive and finite, got 0"),
         ({}, {"budget": "1", "cost": np.ones(6)}, TypeError, "`budget` must be a number, got '1'"),
-        ({}, {"budget": 0.5, "cost": np.ones(6)}, ValueError, "less than 1, what the cheapest row costs"),
+        ({}, {"budget": 0.5, "cost": np.ones(6)}, ValueError, "less than 1, the cost of the cheapest row"),
         ({}, {"n": 1, "cost": [1, 2]}, ValueError, "`cost` has 2 entries and the pool has 6 rows"),
         ({}, {"n": 1, "cost": [1, 2, np.nan, 1, 1, 1]}, ValueError, "`cost` .* got nan in row 2, counted"),
         ({}, {"n": 1, "cost": [1, 2, 1, 0, 1, 1]}, ValueError, "`cost` must be a positive .* got 0 in row 3"),
@@ -322,7 +322,7 @@ def test_shares_of_a_budget():
         ({"utility": 0.5}, {"n": 1}, TypeError, "`utility` must be a utility like LinearUtility"),
         ({"utility": LinearUtility}, {"n": 1}, TypeError, "got the class LinearUtility: write"),
         ({"utility": lambda valuation: np.ones(3)}, {"n": 1}, ValueError, r"shape \(3,\) for 6 rows"),
-        ({"group_shares": {"m": 0.5}}, {"n": 2}, ValueError, "nothing tells the pool's"),
+        ({"group_shares": {"m": 0.5}}, {"n": 2}, ValueError, "the groups of the pool, which are not known"),
         ({"group_shares": "half"}, {"n": 2}, TypeError, "or be 'equal' or 'pool', got 'half'"),
         ({"group_shares": {}}, {"n": 2}, ValueError, "`group_shares` names no group"),
         ({"group_shares": {"m": "0.5"}}, {"n": 2}, TypeError, r"`group_shares\['m'\]` must be a number"),
@@ -338,8 +338,8 @@ def test_bad_input_is_told_in_a_sentence(settings, arguments, error, says):
 @pytest.mark.parametrize(
     ("shares", "says"),
     [
-        ({"M": 0.5}, "names 'M', which is no group; did you mean 'm'?"),
-        ({"male": 0.5}, "names 'male', which is no group; there are 'f', 'm'."),
+        ({"M": 0.5}, "names 'M', which is not a group; did you mean 'm'?"),
+        ({"male": 0.5}, "names 'male', which is not a group; there are 'f', 'm'."),
         ({"f": 0.6, "m": 0.6}, "`group_shares` sum to 1.2: they must sum to 1 at most."),
         ({"f": 3, "m": 0.5}, "`group_shares` ask for 5 and the batch has 4"),
     ],
@@ -350,18 +350,22 @@ def test_bad_shares_are_told_in_a_sentence(shares, says):
 
 
 def test_what_is_no_pool_or_no_valuator():
-    with pytest.raises(ValueError, match="`X_pool` has no rows: there is nothing to choose from"):
+    with pytest.raises(ValueError, match="`X_pool` has no rows: there is nothing to select from"):
         UtilityQuery(Told([])).query(np.empty((0, 2)), n=1)
     with pytest.raises(TypeError, match="`valuator` must have a method `value`"):
         UtilityQuery(LinearUtility()).query(pool(2), n=1)
     with pytest.raises(TypeError, match="`valuator` must have a method `value`"):
         UtilityQuery(OutOfBagEntropy).query(pool(2), n=1)
-    with pytest.raises(ValueError, match="No row of the pool has a utility: have the valuator learn"):
+    with pytest.raises(
+        ValueError, match="No row of the pool has a utility: fit the valuator on labelled rows"
+    ):
         UtilityQuery(Told([np.nan, np.nan]), LinearUtility(0.75)).query(pool(2), n=1)
 
 
 def test_more_rows_than_the_pool_has_are_all_of_them():
-    with pytest.warns(UserWarning, match="`n=9` is more than the 6 rows of the pool: all of them are chosen"):
+    with pytest.warns(
+        UserWarning, match="`n=9` is more than the 6 rows of the pool: all of them are selected"
+    ):
         assert UtilityQuery(Told(DOWN)).query(pool(6), n=9).tolist() == [0, 1, 2, 3, 4, 5]
 
 

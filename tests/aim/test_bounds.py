@@ -122,8 +122,8 @@ def test_the_chance_that_fresh_rows_show_the_line():
         (
             5,
             "1.000",
-            " on 200 validation rows, too few to tell whether it is (group f has 5 positives). The closest "
-            "has tpr_ratio 0.000 ({}) at a true-positive rate of 0.455.",
+            " on 200 validation rows, which are too few to rule it out (group f has 5 positives). The "
+            "closest has tpr_ratio 0.000 ({}) at a true-positive rate of 0.455.",
         ),
         (
             95,
@@ -138,10 +138,11 @@ def test_few_rows_in_a_cell_are_called_that(n_female, high, end, confidence, bes
     codes = np.repeat([0, 1], 100)
     positive = np.concatenate([np.arange(100) < n_female, np.arange(100) < 50])
     sexes = Attribute("sex", ("'f'", "'m'"), ("f", "m"), codes, codes, np.ones(2, dtype=bool))
-    lines = Lines.between([sexes], {"tpr_ratio": 0.8}, confidence)
+    budget = Budget("threshold", 0.5)
+    lines = Lines.between([sexes], {"tpr_ratio": 0.8}, confidence, budget, seed=0)
     rows = Rows(positive, (codes,), np.ones(200))
     scores = np.where((codes == 1) & (np.arange(200) < 125), 0.9, 0.1)
     nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
-    point = point_of(scores, rows, lines.limits, Budget("threshold", 0.5), nothing)
-    told = lines.reason(point, positive, [sexes], predictability=0.5, each_alone=False, missing=None)
+    point = point_of(scores, rows, lines.limits, budget, nothing)
+    told = lines.reason(point, positive, predictability=0.5, each_alone=False, missing=None)
     assert told == f"The line tpr_ratio 0.8 was not reached{end.format(beside.format(high=high))}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.aim.test_decisions import known
 
-from fado.aim._curve import Coefficients, Curve, Knowledge, Limit, Rows, decision_scores
+from fado.aim._curve import Coefficients, Knowledge, Limit, Rows, curve_points, decision_scores
 from fado.metrics import Budget
 
 BUDGET = Budget("fpr", 0.1)
@@ -28,9 +28,10 @@ def copies(knowledge, times):
 
 def curve(knowledge, ratios=("fpr_ratio",), lines=(0.8,), budget=BUDGET, rows=None):
     n_groups = knowledge.groups[0][0].shape[1]
-    limits = [Limit(0, ratio, tuple(range(n_groups))) for ratio in ratios]
+    pairs = zip(ratios, lines, strict=True)
+    limits = [Limit(0, ratio, tuple(range(n_groups)), line) for ratio, line in pairs]
     rows = drawn(knowledge) if rows is None else rows
-    return Curve(knowledge, rows, limits, list(lines), budget, seed=0).points()
+    return curve_points(knowledge, rows, limits, budget, seed=0)
 
 
 @pytest.mark.parametrize("ratio", ["fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio"])

@@ -85,7 +85,9 @@ def test_lines_that_exclude_each_other_are_called_that():
     """Equal rates of errors and equal rates of selection exclude each other where base rates differ."""
     data = draw_applicants(6000, 5, gap=2.5)
     lines = {"fpr_ratio": 0.8, "tpr_ratio": 0.8, "selection_rate_ratio": 0.8}
-    with pytest.warns(UserWarning, match="at once, though each is alone: they exclude each other here"):
+    with pytest.warns(
+        UserWarning, match="together, although each is reached alone: they conflict on these data"
+    ):
         model = aimed(data, ratio=lines)
     assert not model.reached_
     assert "fpr_ratio 0.8, tpr_ratio 0.8, selection_rate_ratio 0.8" in model.reason_
@@ -205,7 +207,7 @@ def test_a_group_that_nothing_tells_is_out_of_reach_and_it_says_so():
     group, X = rng.integers(0, 2, 4000), rng.normal(size=(4000, 3))
     y = np.where(group == 1, X[:, 0] + 0.5 * rng.normal(size=4000) > 1, rng.random(4000) < 0.5).astype(int)
     model = AimedEstimator(TREES, ratio="fpr_ratio", at_least=0.95, random_state=0)
-    with pytest.warns(UserWarning, match="the features take away only 0.0% of the doubt"):
+    with pytest.warns(UserWarning, match="the features remove only 0.0% of the uncertainty"):
         model.fit(X, y, sensitive_features=group)
     assert not model.reached_
     assert "The closest has fpr_ratio" in model.reason_
@@ -217,7 +219,7 @@ def test_a_line_that_is_reached_by_worse_decisions_only_says_so():
     debts, sex = rng.normal(size=6000), rng.choice(["f", "m"], size=6000)
     late = debts + 1.5 * (sex == "m") + rng.normal(size=6000) > 2
     model = AimedEstimator(LogisticRegression(), random_state=0)
-    with pytest.warns(UserWarning, match=r"only 0\.\d% of the doubt .* falls from 0\.\d+ to 0\.\d+"):
+    with pytest.warns(UserWarning, match=r"only 0\.\d% of the uncertainty .* falls from 0\.\d+ to 0\.\d+"):
         model.fit(debts[:, None], late, sensitive_features=sex)
     assert model.reached_
     assert model.metrics_["tpr"] < 0.8 * model.path_["tpr"][0]
@@ -503,7 +505,8 @@ def test_a_failed_fit_leaves_what_was_learnt(applicants):
 
 @pytest.mark.parametrize("estimator", [TREES, pipeline(LogisticRegression())], ids=["trees", "pipeline"])
 @pytest.mark.parametrize("by", ["scores", "weights"])
-def test_with_metadata_routing_alone_and_in_a_search(applicants, estimator, by):
+def test_with_metadata_routing_alone_and_in_a_search(estimator, by):
+    applicants = draw_applicants(3000, 0)
     with sklearn.config_context(enable_metadata_routing=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         alone = aimed(applicants, estimator, by=by, max_fits=3)
@@ -511,8 +514,8 @@ def test_with_metadata_routing_alone_and_in_a_search(applicants, estimator, by):
             AimedEstimator(estimator, random_state=0, by=by, max_fits=3), {"at_least": [0.7, 0.8]}, cv=2
         )
         search.fit(applicants.X, applicants.y, sensitive_features=applicants.sex)
-    assert alone.path_["ratio"].max() > 0.6
-    assert search.best_estimator_.path_["ratio"].max() > 0.6
+    for model in (alone, search.best_estimator_):
+        assert model.path_["ratio"].max() > model.path_["ratio"][0] + 0.05
 
 
 BAD = [
@@ -532,7 +535,7 @@ BAD = [
     ({"by": "magic"}, "`by` must be 'scores' or 'student' or 'weights', got 'magic'"),
     ({"attributes": "all"}, "`attributes` must be 'crossed' or 'each'"),
     ({"by": "weights", "ratio": {"fpr_ratio": 0.8, "tpr_ratio": 0.8}}, "aims at one ratio"),
-    ({"student": LogisticRegression()}, "`student` must be a regressor, which learns scores"),
+    ({"student": LogisticRegression()}, "`student` must be a regressor, which predicts scores"),
     ({"student": LGBMRegressor}, r"got the class LGBMRegressor: write `LGBMRegressor\(\)`"),
     ({"group_estimator": LGBMRegressor()}, "`group_estimator` must be a classifier"),
     ({"cv": 1}, "`cv` must be at least 2"),
@@ -555,7 +558,7 @@ def test_a_group_that_a_fold_lacks(applicants):
     order = np.argsort(applicants.sex, kind="stable")
     women = order[: int((applicants.sex == "f").sum())]
     folds = [(women, np.setdiff1d(np.arange(6000), women))]
-    with pytest.raises(ValueError, match="The training rows of fold 0 hold no row of group 'm'"):
+    with pytest.raises(ValueError, match="The training rows of fold 0 have no row of group 'm'"):
         aimed(applicants, cv=folds)
 
 
@@ -586,9 +589,9 @@ def test_probabilities_that_are_no_numbers(applicants):
 def test_validation_rows_that_do_not_fit(applicants, others):
     for validation, message in (
         ((others.X, others.y), "must be a tuple of"),
-        ((others.X, np.ones(6000, dtype=int), others.sex), "one label only"),
+        ((others.X, np.ones(6000, dtype=int), others.sex), "only one label"),
         ((others.X, np.where(others.y, "yes", "no"), others.sex), "has the label 'no'"),
-        ((others.X, others.y, np.full(6000, "m")), "hold no row of group 'f'"),
+        ((others.X, others.y, np.full(6000, "m")), "have no row of group 'f'"),
         ((others.X.drop(columns="skill"), others.y, others.sex), "no column 'skill'"),
         ((others.X, others.y, {"sex": others.sex, "age": others.sex}), "has 2 protected attributes"),
     ):

@@ -117,7 +117,7 @@ def test_counts_may_be_asked_for():
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        ({"maybe": 9}, "names 'maybe', which is none of the labels 'no', 'yes'"),
+        ({"maybe": 9}, "names 'maybe', which is not one of the labels 'no', 'yes'"),
         ({("yes", "g7"): 9}, r"has the key \('yes', 'g7'\).* one of the groups 'g0', 'g1'"),
         ({("yes",): 9}, "must be a label, or a pair"),
         ({"yes": 9}, "is 9, and there are 10 such rows already"),

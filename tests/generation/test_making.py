@@ -133,7 +133,7 @@ def test_numbers_of_any_size_are_entries_like_others():
 
 def test_sparse_matrices_are_refused():
     problem = read_problem(scipy.sparse.eye_array(8, format="csr"), [0, 1] * 4)
-    with pytest.raises(ValueError, match='sparse matrix, of which `method="trees"` makes no rows'):
+    with pytest.raises(ValueError, match='sparse matrix, and `method="trees"` needs a dense table'):
         draw_donors(problem, np.array([0]), seed=0)
 
 

@@ -100,11 +100,14 @@ def test_distances_equal_those_of_all_pairs():
             {"validation": (make(1)[0], [1] * N, make(1)[2])},
             r"The target of `validation` has only one label \(1\)",
         ),
-        ({"validation": (make(1)[0], np.arange(N) % 3, make(1)[2])}, "has 3 labels: say with `pos_label`"),
+        (
+            {"validation": (make(1)[0], np.arange(N) % 3, make(1)[2])},
+            "has 3 labels: name the positive one as `pos_label`",
+        ),
         ({"validation": (make(1)[0][["a"]], *make(1)[1:])}, "'b'"),
         (
             {"validation": (make(1)[0], make(1)[1] + 1, make(1)[2])},
-            "The target of `validation` has the label 2, which `y` has not",
+            "The target of `validation` has the label 2, which `y` does not have",
         ),
     ],
     ids=str,

@@ -154,7 +154,7 @@ def test_sparse_matrices_are_repeated():
     sampler, made, _ = sampled(matrix, method="repeat")
     assert (made[N:] != matrix[sampler.parents_]).nnz == 0
     fitted = UtilityAwareOverSampler(random_state=0)
-    with pytest.raises(ValueError, match='`method="trees"` makes no rows: pass a dense table'):
+    with pytest.raises(ValueError, match='`method="trees"` needs a dense table'):
         fitted.fit_resample(matrix, Y, sensitive_features=SEX, valuation=VALUATION)
     assert not hasattr(fitted, "synthetic_")
 
@@ -300,7 +300,7 @@ def test_small_groups_are_left_alone():
         sampler, *_ = sampled(table, y, z, values)
     assert set(sampler.sensitive_features_[sampler.synthetic_]) == {"a"}
     assert sampler.target_rate_ == y[z == "b"].mean()
-    with pytest.warns(UserWarning, match="rows are made of 3,000, to match the highest rate"):
+    with pytest.warns(UserWarning, match="rows are made from 3,000 to match the highest rate"):
         all_of_them, *_ = sampled(table, y, z, values, min_group_size=0)
     assert all_of_them.target_rate_ == 0.9
 
@@ -362,7 +362,7 @@ def test_more_rows_than_memory_has_room_for_are_refused_before_anything_is_value
 def test_a_sampler_that_makes_no_row_says_so():
     y = np.tile([1, 0, 0, 0], N // 4)
     with pytest.warns(
-        UserWarning, match=r"^The groups' positive rates are equal, or too near .*: no row is made"
+        UserWarning, match=r"^The groups' positive rates are equal, or too close .*: no row is made"
     ):
         sampler, _, y2 = sampled(y=y, z=np.repeat(["f", "m"], N // 2))
     assert len(y2) == N

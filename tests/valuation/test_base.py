@@ -170,7 +170,7 @@ def test_the_fit_of_the_user_is_the_one_that_counts(valuator):
 
 
 def test_a_valuator_that_takes_no_weights_is_told_in_a_sentence():
-    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows before"):
+    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows first"):
         UtilityAwareReweigher(valuator=Plain()).fit(X, Y, sensitive_features=SEX, sample_weight=np.ones(N))
 
 
@@ -186,7 +186,7 @@ def test_an_unnamed_array_fits_values_of_one_attribute():
     valuation = InBagEntropy(random_state=0).fit(X, Y, sensitive_features=SEX).valuation_
     seen = explore(X, Y, sensitive_features=SEX.to_numpy(), valuation=valuation, retrain=0)
     assert seen.to_dict()["attributes"][0]["name"] == "sex"
-    with pytest.raises(ValueError, match="holds no values for 'gender'"):
+    with pytest.raises(ValueError, match="has no values for 'gender'"):
         explore(X, Y, sensitive_features={"gender": SEX}, valuation=valuation, retrain=0)
 
 

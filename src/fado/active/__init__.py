@@ -1,4 +1,4 @@
-"""Active learning: which rows without a label to label next."""
+"""Active learning: select the unlabelled rows to label next."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_ALPHA", "UtilityQuery", "UtilitySampling", "UtilityStream"]
 
-_STRATEGIES = {"UtilitySampling": "fado.active._strategies", "UtilityStream": "fado.active._strategies"}
+_STRATEGIES = {"UtilitySampling", "UtilityStream"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a strategy of scikit-activeml's kind when it is first asked for; not all have that package."""
+    """Import a strategy for scikit-activeml on first use, as that package is optional."""
     if name not in _STRATEGIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     try:
-        return getattr(import_module(_STRATEGIES[name]), name)
+        return getattr(import_module("fado.active._strategies"), name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != "skactiveml":
             raise

@@ -1,4 +1,4 @@
-"""How much of a batch every group is to have."""
+"""How much of a batch every group gets."""
 
 from __future__ import annotations
 
@@ -12,27 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import closest_names, list_names, warn_user
-from fado.active._diversity import Limits
 from fado.tabular import Table, group_rows, protected_columns, variable_from
-
-__all__ = [
-    "KnownGroups",
-    "PoolGroups",
-    "ProbableGroups",
-    "binding_quotas",
-    "check_shares",
-    "expect_quotas",
-    "groups_named",
-    "join_groups",
-    "limit_parts",
-    "modelled_groups",
-    "names_groups_of",
-    "pick_expected",
-    "quotas_of",
-    "told_groups",
-    "warn_if_far_off",
-    "whole_quotas",
-]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -41,7 +21,7 @@ _ROUNDING = 1e-9
 
 
 def check_shares(group_shares: Any) -> None:
-    """Refuse what says nothing of how much each group is to have."""
+    """Refuse group shares that are not valid."""
     if group_shares is None or (isinstance(group_shares, str) and group_shares in _WORDS):
         return
     if not isinstance(group_shares, Mapping):
@@ -54,76 +34,69 @@ def check_shares(group_shares: Any) -> None:
     for label, share in group_shares.items():
         if isinstance(share, bool) or not isinstance(share, Real):
             raise TypeError(f"`group_shares[{label!r}]` must be a number, got {share!r}.")
-        if isinstance(share, Integral):
-            if share < 0:
-                raise ValueError(f"`group_shares[{label!r}]` must be at least 0 rows, got {share}.")
-        elif not 0 <= float(share) <= 1:
+        if isinstance(share, Integral) and share < 0:
+            raise ValueError(f"`group_shares[{label!r}]` must be at least 0 rows, got {share}.")
+        if not isinstance(share, Integral) and not 0 <= float(share) <= 1:
             raise ValueError(
                 f"`group_shares[{label!r}]` must be in [0, 1], or a whole number of rows, got {share}."
             )
 
 
-def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[PoolGroups, dict[int, Any]]:
-    """Find the groups that shares are given for: those of one attribute, or the combinations of all.
+def find_quotas(
+    group_shares: Any, attributes: Sequence[PoolGroups], total: float
+) -> tuple[PoolGroups, FloatArray]:
+    """Find the groups that have shares, and how many rows of a batch each gets; NaN for groups not named.
 
     Examples
     --------
-    >>> from fado.active._shares import KnownGroups
-    >>> sex = KnownGroups(("f", "m"), np.array([0, 1]))
-    >>> old = KnownGroups((False, True), np.array([1, 0]))
-    >>> groups, shares = groups_named({"m": 0.5}, [sex, old])
-    >>> groups.labels, shares
-    (('f', 'm'), {1: 0.5})
-    """
-    choices = _choices(attributes)
-    fitting = _fitting(group_shares, choices)
-    if len(fitting) > 1:
-        raise ValueError(
-            f"`group_shares` names {list_names(list(map(repr, group_shares)))}, which more than one "
-            "protected attribute has: name a label of each, as a tuple."
-        )
-    if not fitting:
-        raise ValueError(_unknown(group_shares, choices))
-    groups, places = fitting[0]
-    shares = dict(zip(places, group_shares.values(), strict=True))
-    if len(shares) < len(group_shares):
-        raise ValueError(f"`group_shares` names a group twice: {list_names(list(map(repr, group_shares)))}.")
-    return groups, {int(place): share for place, share in shares.items() if place is not None}
-
-
-def quotas_of(group_shares: Any, shares: Mapping[int, Any], groups: PoolGroups, total: float) -> FloatArray:
-    """Give how many rows of a batch each group is to have; NaN for those that were not named.
-
-    Examples
-    --------
-    >>> from fado.active._shares import KnownGroups
-    >>> groups = KnownGroups(("a", "b", "c"), np.array([0, 0, 0, 1]))
-    >>> quotas_of("equal", {}, groups, 10), quotas_of("pool", {}, groups, 10)
-    (array([5., 5., 0.]), array([7.5, 2.5, 0. ]))
-    >>> quotas_of({"b": 0.25, "c": 3}, {1: 0.25, 2: 3}, groups, 10)
-    array([nan, 2.5, 3. ])
+    >>> groups = PoolGroups(("a", "b", "c"), np.array([0, 0, 0, 1]))
+    >>> for shares in ("equal", "pool", {"b": 0.25, "c": 3}):
+    ...     print(find_quotas(shares, [groups], 10)[1])
+    [5. 5. 0.]
+    [7.5 2.5 0. ]
+    [nan 2.5 3. ]
     """
     if isinstance(group_shares, str):
+        groups = join_groups(attributes)
         there = groups.expected()
         wanted = (there > 0).astype(np.float64) if group_shares == "equal" else there
-        return total * wanted / wanted.sum()
-    quotas = np.full(len(groups.labels), np.nan)
-    for place, share in shares.items():
-        quotas[place] = share if isinstance(share, Integral) else share * total
-    if np.nansum(quotas) > total * (1 + _ROUNDING):
-        if all(not isinstance(share, Integral) for share in shares.values()):
-            raise ValueError(
-                f"`group_shares` sum to {sum(map(float, shares.values())):g}: they must sum to 1 at most."
-            )
+        return groups, total * wanted / wanted.sum()
+    fitting = groups_that_have(group_shares, attributes)
+    names = list_names(list(map(repr, group_shares)))
+    if len(fitting) > 1:
         raise ValueError(
-            f"`group_shares` ask for {np.nansum(quotas):g} and the batch has {total:g}: ask for less, or for "
-            "a larger batch."
+            f"`group_shares` names {names}, which more than one protected attribute has: name a label of "
+            "each, as a tuple."
         )
-    return quotas
+    if not fitting:
+        labels = list(dict.fromkeys(label for own in _choices(attributes) for label in own.labels))
+        known = set(map(_text, labels))
+        strange = next((label for label in group_shares if _text(label) not in known), None)
+        if strange is None:
+            raise ValueError(
+                f"`group_shares` names groups of several protected attributes ({names}): name those of one, "
+                "or a label of each, as a tuple."
+            )
+        there_are = f"; there are {list_names(list(map(repr, labels)))}."
+        closest = closest_names(str(strange), list(map(str, labels)), there_are)
+        raise ValueError(f"`group_shares` names {strange!r}, which is not a group{closest}")
+    groups, places = fitting[0]
+    if len(set(places)) < len(places):
+        raise ValueError(f"`group_shares` names a group twice: {names}.")
+    quotas, shares = np.full(len(groups.labels), np.nan), list(group_shares.values())
+    quotas[places] = [share if isinstance(share, Integral) else share * total for share in shares]
+    if np.nansum(quotas) <= total * (1 + _ROUNDING):
+        return groups, quotas
+    if not any(isinstance(share, Integral) for share in shares):
+        raise ValueError(f"`group_shares` sum to {sum(map(float, shares)):g}: they must sum to 1 at most.")
+    raise ValueError(
+        f"`group_shares` ask for {np.nansum(quotas):g} and the batch has {total:g}: ask for less, or for a "
+        "larger batch."
+    )
 
 
 def whole_quotas(quotas: FloatArray) -> FloatArray:
-    """Round numbers of rows such that their sum is kept: the largest remainders are rounded up.
+    """Round numbers of rows and keep their sum: the largest remainders are rounded up.
 
     Examples
     --------
@@ -137,27 +110,22 @@ def whole_quotas(quotas: FloatArray) -> FloatArray:
     return whole
 
 
-def names_groups_of(group_shares: Mapping[Any, Any], attributes: Sequence[PoolGroups]) -> bool:
-    """Tell whether all labels are those of one attribute, or of combinations."""
-    return bool(_fitting(group_shares, _choices(attributes)))
+def groups_that_have(
+    group_shares: Mapping[Any, Any], attributes: Sequence[PoolGroups]
+) -> list[tuple[PoolGroups, list[int]]]:
+    """Find the groups, of one attribute or of combinations, that include all labels, and their places."""
+    found = []
+    for own in _choices(attributes):
+        places = {_text(label): place for place, label in enumerate(own.labels)}
+        places |= {label: place for place, label in enumerate(own.labels)}
+        named = [places.get(label, places.get(_text(label), -1)) for label in group_shares]
+        if -1 not in named:
+            found.append((own, named))
+    return found
 
 
 def _choices(attributes: Sequence[PoolGroups]) -> list[PoolGroups]:
     return [*attributes, join_groups(attributes)] if len(attributes) > 1 else list(attributes)
-
-
-def _fitting(
-    group_shares: Mapping[Any, Any], choices: Sequence[PoolGroups]
-) -> list[tuple[PoolGroups, list[int | None]]]:
-    """Find the groups that hold all labels, and the labels' places."""
-    found = [(own, _places(group_shares, own.labels)) for own in choices]
-    return [(own, places) for own, places in found if None not in places]
-
-
-def _places(named: Mapping[Any, Any], labels: Sequence[Any]) -> list[int | None]:
-    by_text = {_text(label): place for place, label in enumerate(labels)}
-    by_label = {label: place for place, label in enumerate(labels)}
-    return [by_label.get(label, by_text.get(_text(label))) for label in named]
 
 
 def _text(label: Any) -> str | tuple[str, ...]:
@@ -165,54 +133,30 @@ def _text(label: Any) -> str | tuple[str, ...]:
     return tuple(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _unknown(named: Mapping[Any, Any], choices: Sequence[PoolGroups]) -> str:
-    labels = list(dict.fromkeys(label for own in choices for label in own.labels))
-    known = set(map(_text, labels))
-    strange = next((label for label in named if _text(label) not in known), None)
-    if strange is None:
-        return (
-            f"`group_shares` names groups of several protected attributes "
-            f"({list_names(list(map(repr, named)))}): name those of one, or a label of each, as a tuple."
-        )
-    there = f"; there are {list_names(list(map(repr, labels)))}."
-    return (
-        f"`group_shares` names {strange!r}, which is no group"
-        f"{closest_names(str(strange), [str(label) for label in labels], there)}"
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class KnownGroups:
-    """The groups of rows whose protected attributes are known."""
-
-    labels: tuple[Any, ...]
-    codes: npt.NDArray[np.int64]
-
-    def expected(self, rows: Any = slice(None)) -> FloatArray:
-        """Give how many of some rows are in each group."""
-        return np.bincount(self.codes[rows], minlength=len(self.labels)).astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class ProbableGroups:
-    """The groups of rows whose protected attributes only models tell.
+class PoolGroups:
+    """The groups of rows: a code per row if they are known, else each row's probabilities of all groups.
 
     Examples
     --------
-    >>> groups = ProbableGroups(("f", "m"), np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]))
+    >>> groups = PoolGroups(("f", "m"), np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]))
     >>> groups.expected([0, 1]).round(2)
     array([1.1, 0.9])
     """
 
     labels: tuple[Any, ...]
-    probabilities: FloatArray
+    members: npt.NDArray[Any]
+
+    @property
+    def known(self) -> bool:
+        """Whether every row's group is known."""
+        return self.members.ndim == 1
 
     def expected(self, rows: Any = slice(None)) -> FloatArray:
-        """Give how many of some rows are expected in each group."""
-        return np.asarray(self.probabilities[rows].sum(axis=0), dtype=np.float64)
-
-
-PoolGroups = KnownGroups | ProbableGroups
+        """Give how many of some rows are in each group, or are expected to be."""
+        if self.known:
+            return np.bincount(self.members[rows], minlength=len(self.labels)).astype(np.float64)
+        return np.asarray(self.members[rows].sum(axis=0), dtype=np.float64)
 
 
 def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
@@ -220,72 +164,63 @@ def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
 
     Examples
     --------
-    >>> sex = KnownGroups(("f", "m"), np.array([0, 1, 1]))
-    >>> old = KnownGroups((False, True), np.array([1, 0, 1]))
+    >>> sex = PoolGroups(("f", "m"), np.array([0, 1, 1]))
+    >>> old = PoolGroups((False, True), np.array([1, 0, 1]))
     >>> both = join_groups([sex, old])
-    >>> both.labels[both.codes[0]], both.expected()
+    >>> both.labels[both.members[0]], both.expected()
     (('f', True), array([0., 1., 1., 1.]))
     """
     if len(attributes) == 1:
         return attributes[0]
     labels = tuple(product(*(own.labels for own in attributes)))
-    known = [own for own in attributes if isinstance(own, KnownGroups)]
-    if len(known) == len(attributes):
-        codes = np.zeros_like(known[0].codes)
-        for own in known:
-            codes = codes * len(own.labels) + own.codes
-        return KnownGroups(labels, codes)
-    joint, *others = (_probabilities(own) for own in attributes)
+    if all(own.known for own in attributes):
+        codes = np.zeros_like(attributes[0].members)
+        for own in attributes:
+            codes = codes * len(own.labels) + own.members
+        return PoolGroups(labels, codes)
+    joint, *others = (
+        np.eye(len(own.labels))[own.members] if own.known else own.members for own in attributes
+    )
     for other in others:
         joint = (joint[:, :, None] * other[:, None, :]).reshape(len(joint), -1)
-    return ProbableGroups(labels, joint)
+    return PoolGroups(labels, joint)
 
 
 def told_groups(
     models: Any, table: Table, sensitive_features: Any, *, all_of_classes: bool = False
 ) -> dict[str, PoolGroups]:
-    """Read the groups of protected attributes of classes that are known."""
-    told = [variable_from(column) for column, _ in protected_columns(sensitive_features, table)]
+    """Read the groups of the protected attributes that are known, if they are classes."""
     found: dict[str, PoolGroups] = {}
-    for own in told:
+    for column, _ in protected_columns(sensitive_features, table):
+        own = variable_from(column)
         if all_of_classes:
-            group_rows([own])  # which refuses numbers in a sentence
+            group_rows([own])  # raises an error for numbers
         if own.kind == "classes":
-            absent = [label for label in _classes(models, own.name) if label not in own.classes]
-            found[own.name] = KnownGroups((*own.classes, *absent), own.labels.astype(np.int64))
+            modelled = hasattr(models, "classes") and own.name in models.variables[1:]
+            absent = (
+                [label for label in models.classes(own.name) if label not in own.classes] if modelled else []
+            )
+            found[own.name] = PoolGroups((*own.classes, *absent), own.labels.astype(np.int64))
     return found
 
 
 def modelled_groups(models: Any, X: Any, but: Collection[str] = ()) -> dict[str, PoolGroups]:
-    """Give the groups of protected attributes of classes as models tell them."""
+    """Predict the groups of protected attributes, if they are classes."""
     if not hasattr(models, "probabilities"):
         return {}
     names = [name for name in models.variables[1:] if name not in but and models.classes(name)]
-    return {name: ProbableGroups(models.classes(name), models.probabilities(X, name)) for name in names}
-
-
-def _probabilities(groups: PoolGroups) -> FloatArray:
-    if isinstance(groups, ProbableGroups):
-        return groups.probabilities
-    return np.eye(len(groups.labels))[groups.codes]
-
-
-def _classes(models: Any, name: str) -> tuple[Any, ...]:
-    """Give the labels that models know of an attribute; none if they know no such attribute of classes."""
-    if not hasattr(models, "classes") or name not in models.variables[1:]:
-        return ()
-    return tuple(models.classes(name))
+    return {name: PoolGroups(models.classes(name), models.probabilities(X, name)) for name in names}
 
 
 Rows = npt.NDArray[np.int64]
 
 _NEAR = 0.5  # rows
-_ROUNDS = 20  # of picking, where quotas are missed
+_ROUNDS = 20  # of selection, if quotas are missed
 _SWEEPS = 10  # over the groups, whose bonuses depend on each other
 _HALVINGS = 40
 _BORDER = 50  # rows on either side that may change places
-_TIES = 1e-6  # of the spread: rows of equal score and probability must not all come in, or out, at once
-_GOLDEN = (5**0.5 - 1) / 2  # whose multiples lie evenly between whole numbers
+_TIES = 1e-6  # of the spread: separates rows of equal score and probability
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly between integers
 _LARGEST = 2.0**20  # of a bonus, in spreads of the scores: then probabilities alone decide
 
 
@@ -296,7 +231,7 @@ def pick_expected(
     n: int,
     pick: Callable[[FloatArray], Rows],
 ) -> Rows:
-    """Pick a batch that is expected to hold each group's quota, or is nearest to it."""
+    """Select a batch whose expected numbers of rows are the groups' quotas, or nearest to them."""
     aimed, step, before = quotas, np.ones(len(quotas)), np.zeros(len(quotas))
     picked, nearest = np.empty(0, dtype=np.int64), np.inf
     for _ in range(_ROUNDS):
@@ -314,7 +249,7 @@ def pick_expected(
 
 
 def binding_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
-    """Leave out quotas that are met by utility alone, where all groups have one and rows are left.
+    """Drop quotas that utility alone meets, if all groups have one and the batch has room.
 
     Examples
     --------
@@ -337,7 +272,7 @@ def binding_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatA
 
 
 def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
-    """Give scores whose n highest rows are expected to hold each group's quota.
+    """Give scores whose n highest rows are expected to meet each group's quota.
 
     Examples
     --------
@@ -371,7 +306,7 @@ def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatAr
 
 
 def _with_swaps(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
-    """Let rows at the border of a batch change places while that brings groups nearer to their quotas."""
+    """Exchange rows at the border of a batch while that brings groups nearer to their quotas."""
     scores = scores.copy()
     order = np.argsort(-scores, kind="stable")
     inside, outside = (
@@ -394,7 +329,7 @@ def _with_swaps(scores: FloatArray, probabilities: FloatArray, quotas: FloatArra
 def _bonus(
     scores: FloatArray, p: FloatArray, quota: float, n: int, spread: float, near_enough: float
 ) -> float:
-    """Find the bonus with which the expected number of one group is near to its quota."""
+    """Find the bonus that brings the expected number of one group near to its quota."""
 
     def excess(bonus: float) -> float:
         return float(p[_top(scores + bonus * p, n)].sum()) - quota
@@ -422,42 +357,20 @@ def _top(scores: FloatArray, n: int) -> npt.NDArray[np.intp]:
 _FAR_OFF = 0.02  # of the batch: how far an expected number may be from what was asked for
 
 
-def limit_parts(
-    groups: KnownGroups, quotas: FloatArray, spending: FloatArray, total: float, *, counts_rows: bool
-) -> Limits:
-    """Give each group that has a quota a part of its own, and the others one together."""
-    if counts_rows:
-        quotas = whole_quotas(quotas)
-    named = ~np.isnan(quotas)
-    part_of = np.where(named, np.cumsum(named) - 1, named.sum())
-    of_parts = np.append(quotas[named], max(total - np.nansum(quotas), 0.0))
-    there = np.bincount(groups.codes, weights=spending, minlength=len(quotas))
-    lacking = np.flatnonzero(named & (there < np.nan_to_num(quotas) * (1 - 1e-9)))
-    if len(lacking):
-        told = [
-            f"{groups.labels[group]!r} ({there[group]:g} of {quotas[group]:g})" for group in lacking.tolist()
-        ]
-        warn_user(
-            f"The pool has less than `group_shares` ask for of {list_names(told)}: the rest of the batch "
-            "goes to other rows, by utility."
-        )
-    return Limits(spending, total, part_of[groups.codes], of_parts)
-
-
 def warn_if_far_off(
-    groups: ProbableGroups, quotas: FloatArray, chosen: npt.NDArray[np.int64], *, diverse: bool
+    groups: PoolGroups, quotas: FloatArray, chosen: npt.NDArray[np.int64], *, diverse: bool
 ) -> None:
-    """Say which groups of a batch are far from what they are to have."""
+    """Warn about groups of a batch that are far from their quotas."""
     expected = groups.expected(chosen)
-    off = np.nan_to_num(np.abs(expected - quotas))
-    far = np.flatnonzero(off > max(1.0, _FAR_OFF * len(chosen)))
-    if len(far):
-        told = [
-            f"{groups.labels[group]!r} (about {expected[group]:.0f}, not {quotas[group]:.0f})"
-            for group in far.tolist()
-        ]
-        lead = "no batch as diverse was found that holds" if diverse else "no batch of this pool holds"
+    far = np.nan_to_num(np.abs(expected - quotas)) > max(1.0, _FAR_OFF * len(chosen))
+    told = [
+        f"{label!r} (about {own:.0f}, not {quota:.0f})"
+        for label, own, quota, off in zip(groups.labels, expected, quotas, far, strict=True)
+        if off
+    ]
+    if told:
+        lead = "no batch as diverse was found with" if diverse else "no batch of this pool has"
         warn_user(
-            f"By the models' word, {lead} what `group_shares` ask for of {list_names(told)}: the nearest is "
-            "taken."
+            f"According to the models, {lead} the `group_shares` of {list_names(told)}: the nearest batch is "
+            "selected."
         )

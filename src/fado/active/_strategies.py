@@ -1,4 +1,4 @@
-"""A scikit-activeml strategy: query the candidates of most utility."""
+"""Strategies for scikit-activeml: query the candidates with the highest utility."""
 
 from __future__ import annotations
 
@@ -31,34 +31,38 @@ from fado.active._query import is_table_like, pool_utilities, read_pool, value_p
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
 
-__all__ = [
-    "UtilitySampling",
-    "UtilityStream",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
-_FEWEST = 20  # labels: the default models tell nothing apart by fewer
+_FEWEST = 20  # labels: the default models learn nothing from fewer
 
 
 class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
-    """Query the rows of the highest utility to a model and its fairness; a scikit-activeml strategy.
+    """Query the rows with the highest utility to a model and its fairness; a scikit-activeml strategy.
 
-    Every query trains the models of `OutOfBagEntropy` on the rows that have a label, values the candidates by
-    them, and gives those of the highest utility; ties are broken at random. With fewer than 20 labels, or
-    while all labelled rows are of one class or one group, candidates are drawn at random. To choose the
-    models yourself, use `UtilityQuery`.
+    Every query trains the models of `OutOfBagEntropy` on the labelled rows, values the candidates with them,
+    and selects those with the highest utility; ties are broken at random. With fewer than 20 labels, or while
+    all labelled rows are of one class or one group, candidates are drawn at random. To use other models, use
+    `UtilityQuery`.
 
     Parameters
     ----------
     utility : utility, optional
-        How a row's values combine. None means ``LinearUtility(0.75)`` with `sensitive_features`, and the
-        value for the target alone without.
+        How a row's values are combined. None means ``LinearUtility(0.75)`` with `sensitive_features`, and
+        the value for the target alone without.
     missing_label : scalar, str, None or nan, default=nan
-        What stands for a missing label in `y`.
+        The marker of a missing label in `y`.
     random_state : int, RandomState or None, default=None
         Seed of the models and of draws between equal utilities.
+
+    See Also
+    --------
+    fado.active.UtilityQuery : Queries with any valuator, group shares, diversity and costs.
+
+    References
+    ----------
+    D. Kottke et al., "scikit-activeml: A Library and Toolbox for Active Learning Algorithms", Preprints,
+    2021.
 
     Examples
     --------
@@ -69,9 +73,11 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
     >>> sex = np.where(X[:, 1] + rng.normal(size=2000) > 1, "f", "m")
     >>> labels = (X[:, 0] + 0.3 * rng.normal(size=2000) > 0).astype(float)
     >>> y = np.where(np.arange(2000) < 500, labels, np.nan)
-    >>> rows = UtilitySampling(random_state=0).query(X, y, batch_size=50, sensitive_features=sex)
-    >>> bool(rows.min() >= 500), bool(np.abs(X[rows, 0]).mean() < 0.3)
-    (True, True)
+    >>> strategy = UtilitySampling(random_state=0)
+    >>> rows = strategy.query(X, y, batch_size=50, sensitive_features=sex)
+    >>> near = np.abs(X[:, 0]) < 0.5  # where labels are uncertain
+    >>> print((rows < 500).sum(), near.mean().round(1), near[rows].mean().round(1))
+    0 0.4 1.0
     """
 
     def __init__(
@@ -89,31 +95,31 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         return_utilities: bool = False,
         sensitive_features: Any = None,
     ) -> Any:
-        """Choose the candidates whose labels to ask for.
+        """Select the candidates to label next.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_samples, n_features)
-            The features of rows with and without labels. Strings, categories and missing values are fine.
+            The features of labelled and unlabelled rows. Text, categories and missing values are allowed.
         y : array-like of shape (n_samples,)
-            Their labels, `missing_label` where there is none.
+            Their labels; `missing_label` for unlabelled rows.
         candidates : None, array of int, or table of shape (n_candidates, n_features), default=None
-            The rows to choose from: None means all rows of `X` without a label, whole numbers are positions
-            of rows of `X`, and a table holds other rows.
+            The rows to select from: None means all unlabelled rows of `X`, integers are positions of rows of
+            `X`, and a table contains other rows.
         batch_size : int, default=1
-            How many to choose; all candidates, with a warning, if there are fewer.
+            How many to select; all candidates, with a warning, if there are fewer.
         return_utilities : bool, default=False
-            Whether to give the utilities as well.
+            Whether to return the utilities as well.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes of the rows of `X`. The models learn them from rows with a label.
+            The protected attributes of the rows of `X`. The models use those of labelled rows.
 
         Returns
         -------
         query_indices : ndarray of shape (batch_size,)
-            Positions of the chosen rows in `X`, or in `candidates` if that is a table.
+            Positions of the selected rows in `X`, or in `candidates` if that is a table.
         utilities : ndarray of shape (batch_size, n_samples) or (batch_size, n_candidates)
-            Only with `return_utilities`: the utilities by which each row of the batch was chosen; NaN for
-            rows that are no candidates, or were chosen before.
+            Only with `return_utilities`: the utilities from which each row of the batch was selected; NaN
+            for rows that are not candidates, or were selected before.
         """
         table = read_pool(X, "X")
         labels, missing_label = _read_labels(y, table.n_rows, self.missing_label)
@@ -121,32 +127,31 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         labelled = is_labeled(labels, missing_label)
         rows, asked = _read_candidates(candidates, table, labelled)
         n_candidates = asked.n_rows if rows is None else len(rows)
-        batch_size = _read_batch_size(batch_size, n_candidates)
-        if not isinstance(return_utilities, bool):
-            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+        batch_size = check_count("batch_size", batch_size, 1, MOST_ROWS)
+        if batch_size > n_candidates:
+            there = f"the {n_candidates} candidates: all of them are selected."
+            warn_user(f"`batch_size={batch_size}` is more than {there}")
+        _check_bool(return_utilities)
         generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
         problem = _labelled_problem(table, labels, labelled, sensitive_features)
-        if problem is None:
-            utilities = np.zeros(n_candidates)
-        else:
+        utilities = np.zeros(n_candidates)
+        if problem is not None:
             pool = asked.source if rows is None else take_rows(table.source, rows)
             utilities = self._utilities(problem, pool, seed)
         note_features(self, table)
         self.missing_label_, self.random_state_ = self.missing_label, generator
         chosen = np.lexsort((generator.random_sample(n_candidates), -utilities))[:batch_size]
-        if rows is None:
-            return (chosen, _by_turn(utilities, chosen)) if return_utilities else chosen
-        if not return_utilities:
-            return rows[chosen]
-        of_all = np.full(table.n_rows, np.nan)
-        of_all[rows] = utilities
-        return rows[chosen], _by_turn(of_all, rows[chosen])
+        of_all = utilities
+        if rows is not None:
+            chosen, of_all = rows[chosen], np.full(table.n_rows, np.nan)
+            of_all[rows] = utilities
+        return (chosen, _by_turn(of_all, chosen)) if return_utilities else chosen
 
     def _utilities(self, problem: Problem, pool: Any, seed: int) -> FloatArray:
-        """Train models on the rows that have labels, and give the utilities of the pool's."""
+        """Train models on the labelled rows, and give the utilities of the pool."""
         valuator = OutOfBagEntropy(keep_models=True, random_state=seed)
-        with warnings.catch_warnings():  # of few labels, a class often has one
+        with warnings.catch_warnings():  # with few labels, a class often has one row
             warnings.filterwarnings("ignore", message=".* has a class with one member")
             valuator.fit_problem(problem)
         utilities = pool_utilities(value_pool(valuator, pool), self.utility)
@@ -154,36 +159,35 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         return np.where(np.isnan(utilities), least, utilities)
 
 
+def _check_bool(return_utilities: Any) -> None:
+    if not isinstance(return_utilities, bool):
+        raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+
+
 def _read_labels(y: Any, n_rows: int, missing_label: Any) -> tuple[npt.NDArray[Any], Any]:
-    """Give the labels, and what stands for a missing one: None among objects, for None, NaN and NA alike."""
+    """Give the labels and the marker of a missing one, which is always None for objects."""
     if isinstance(y, type | str) or not isinstance(y, Sized):
         raise TypeError(f"`y` must hold one label per row, or `missing_label`, got {y!r}.")
     labels: npt.NDArray[Any] = column_or_1d(np.asarray(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(f"`y` has {len(labels)} entries and X has {n_rows} rows: pass one entry per row.")
-    if labels.dtype == object and (missing_label is None or _is_nan(missing_label)):
+    is_nan = isinstance(missing_label, Real) and np.isnan(float(missing_label))
+    if labels.dtype == object and (missing_label is None or is_nan):
         import pandas as pd
 
-        labels = labels.copy()
-        labels[pd.isna(labels)] = None
-        return labels, None
+        return np.where(pd.isna(labels), np.array(None), labels), None
     return labels, missing_label
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, Real) and bool(np.isnan(float(value)))
 
 
 def _read_candidates(
     candidates: Any, table: Table, labelled: npt.NDArray[np.bool_]
 ) -> tuple[Rows | None, Table]:
-    """Give the candidates' rows in the table; or, if they are none of its rows, their own table."""
+    """Give the candidates as rows of the table, or as a separate table."""
     if candidates is None:
         rows = np.flatnonzero(~labelled)
-    elif isinstance(candidates, Real):
-        raise ValueError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
-    elif not is_table_like(candidates):
-        raise TypeError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
+    elif isinstance(candidates, Real) or not is_table_like(candidates):
+        error = ValueError if isinstance(candidates, Real) else TypeError
+        raise error(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
     elif _n_dimensions(candidates) != 1:
         return None, read_pool(candidates, "candidates")
     else:
@@ -194,33 +198,25 @@ def _read_candidates(
 
 
 def _n_dimensions(candidates: Any) -> int:
-    """Tell a table from a list of rows; a lazy one has no shape yet."""
+    """Give the number of dimensions; a lazy table has no shape yet."""
     if hasattr(candidates, "collect"):
         return 2
     return len(candidates.shape) if hasattr(candidates, "shape") else np.ndim(candidates)
 
 
-def _read_batch_size(batch_size: Any, n_candidates: int) -> int:
-    size = check_count("batch_size", batch_size, 1, MOST_ROWS)
-    if size > n_candidates:
-        warn_user(f"`batch_size={size}` is more than the {n_candidates} candidates: all of them are chosen.")
-    return min(size, n_candidates)
-
-
 def _labelled_problem(
     table: Table, labels: npt.NDArray[Any], labelled: npt.NDArray[np.bool_], sensitive_features: Any
 ) -> Problem | None:
-    """Give the rows that have labels; None if they are too few, or too much alike, to learn from."""
+    """Give the labelled rows; None if they are too few, or all of one class or group."""
     rows = np.flatnonzero(labelled)
     if not len(rows):
         return None
     filled = np.where(labelled, labels, labels[rows[0]])
     given = read_problem(table.source, filled, sensitive_features)
     problem = given.take(rows)
-    for whole, own in zip(given.protected, problem.protected, strict=True):
-        if not _varies(own) and _varies(whole):
-            return None
-    return problem if len(rows) >= _FEWEST and _varies(problem.target) else None
+    pairs = zip(given.protected, problem.protected, strict=True)
+    alike = any(_varies(whole) and not _varies(own) for whole, own in pairs)
+    return problem if len(rows) >= _FEWEST and _varies(problem.target) and not alike else None
 
 
 def _varies(variable: Any) -> bool:
@@ -229,7 +225,7 @@ def _varies(variable: Any) -> bool:
 
 
 def _by_turn(utilities: FloatArray, chosen: Rows) -> FloatArray:
-    """Give the utilities at every turn, NaN for what was chosen before."""
+    """Give the utilities at every turn; NaN for rows that were selected before."""
     by_turn = np.tile(utilities, (len(chosen), 1))
     for turn, row in enumerate(chosen):
         by_turn[turn + 1 :, row] = np.nan
@@ -239,25 +235,25 @@ def _by_turn(utilities: FloatArray, chosen: Rows) -> FloatArray:
 class UtilityStream(SingleAnnotatorStreamQueryStrategy):
     """Query the rows of a stream whose utility is high compared with the rows before them.
 
-    With a budget of 0.1, a row's label is asked for if its utility is in the highest tenth of the last 100
-    rows. The bar is lowered while less has been spent than the budget allows, and raised while more has been
-    spent. Before anything has been learnt, rows have no utility, and labels are asked for at random.
+    With a budget of 0.1, a row is queried if its utility is in the highest tenth of the last 100 rows. The
+    threshold is lowered while fewer rows have been queried than the budget allows, and raised while there
+    were more. Before the valuator has seen labels, rows have no utility and are queried at random.
 
     Parameters
     ----------
     valuator : valuator
         A valuator fitted with ``keep_models=True``, an `OnlineEntropy`, or any other object whose
-        ``value(X)`` gives the `Valuation` of new rows. Every query calls it, and it may learn in between.
+        ``value(X)`` gives the `Valuation` of new rows. Every query calls it; it may be updated in between.
     utility : utility, optional
-        How a row's values combine. None means ``LinearUtility(0.75)``, or the value for the target alone if
-        the valuator knows no protected attribute.
+        How a row's values are combined. None means ``LinearUtility(0.75)``, or the value for the target
+        alone if the valuator has no protected attribute.
     budget_manager : BudgetManager, optional
         A budget manager of scikit-activeml; None means its `BalancedIncrementalQuantileFilter`, which works
         as described above.
     budget : float, optional
         The share of the rows to label; None means 0.1, or the budget of `budget_manager`.
     random_state : int, RandomState or None, default=None
-        Seed of the draws before anything has been learnt.
+        Seed of the draws before the valuator has seen labels.
 
     Attributes
     ----------
@@ -265,6 +261,15 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         The budget manager with its state.
     n_seen_ : int
         How many rows `update` was given so far.
+
+    See Also
+    --------
+    fado.OnlineEntropy : A valuator that learns from a stream.
+    fado.active.UtilityQuery : Select rows of a complete pool.
+
+    References
+    ----------
+    D. Kottke, G. Krempl and M. Spiliopoulou, "Probabilistic Active Learning in Datastreams", IDA 2015.
 
     Examples
     --------
@@ -274,7 +279,8 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(3000, 3))
     >>> y = X[:, 0] + 0.3 * rng.normal(size=3000) > 0
-    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X[:1000], y[:1000])
+    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0)
+    >>> valuator = valuator.fit(X[:1000], y[:1000])
     >>> stream = UtilityStream(valuator, budget=0.1)
     >>> asked = []
     >>> for start in range(1000, 3000, 50):
@@ -282,8 +288,9 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
     ...     rows = stream.query(batch)
     ...     stream = stream.update(batch, rows)
     ...     asked.extend(start + rows)
-    >>> bool(180 < len(asked) < 220), bool(np.abs(X[asked, 0]).mean() < 0.3)
-    (True, True)
+    >>> near = np.abs(X[:, 0]) < 0.5  # where labels are uncertain
+    >>> print(round(len(asked) / 2000, 1), near[asked].mean().round(1))
+    0.1 1.0
     """
 
     def __init__(
@@ -301,25 +308,24 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         self.budget_manager = budget_manager
 
     def query(self, candidates: Any, return_utilities: bool = False) -> Any:
-        """Choose which of the rows that have come to label; call `update` afterwards to record the choice.
+        """Select which of the new rows to label; call `update` afterwards to record the selection.
 
         Parameters
         ----------
         candidates : array, sparse matrix, pandas, polars or pyarrow table of shape (n_candidates, n_features)
-            The rows, in the order in which they came.
+            The rows, in the order of the stream.
         return_utilities : bool, default=False
-            Whether to give the utilities as well.
+            Whether to return the utilities as well.
 
         Returns
         -------
         queried_indices : ndarray of shape (n_queried_indices,)
-            The positions of the rows whose labels to ask for.
+            The positions of the rows to label.
         utilities : ndarray of shape (n_candidates,)
             The utilities of all candidates; only with `return_utilities`.
         """
         table = read_pool(candidates, "candidates")
-        if not isinstance(return_utilities, bool):
-            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+        _check_bool(return_utilities)
         manager = self._manager()
         utilities = self._utilities(table)
         queried = np.asarray(manager.query_by_utility(utilities), dtype=np.int64)
@@ -333,14 +339,14 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         queried_indices: Any,
         budget_manager_param_dict: Mapping[str, Any] | None = None,
     ) -> UtilityStream:
-        """Record which of the rows that have come were queried.
+        """Record which of the new rows were queried.
 
         Parameters
         ----------
         candidates : array, sparse matrix, pandas, polars or pyarrow table of shape (n_candidates, n_features)
-            The rows, as `query` was given them.
+            The rows, as they were passed to `query`.
         queried_indices : array of int
-            The positions of those whose labels were asked for.
+            The positions of the rows that were queried.
         budget_manager_param_dict : mapping, optional
             Arguments for the `update` of the budget manager. None passes the rows' utilities, which the
             default manager needs; they are computed again.
@@ -354,19 +360,17 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         table = Table.from_input(candidates)
         positions = _read_positions(queried_indices, table.n_rows)
         manager = self._manager()
-        told = (
-            {"utilities": self._utilities(table)}
-            if budget_manager_param_dict is None
-            else dict(budget_manager_param_dict)
-        )
-        rows = np.arange(table.n_rows)[:, None]  # which a manager counts
+        told = budget_manager_param_dict
+        if told is None:
+            told = {"utilities": self._utilities(table)}
+        rows = np.arange(table.n_rows)[:, None]  # a manager only counts them
         call_func(manager.update, candidates=rows, queried_indices=positions, **told)
         self.budget_manager_ = manager
         self.n_seen_ = getattr(self, "n_seen_", 0) + table.n_rows
         return self
 
     def _manager(self) -> Any:
-        """Give the budget manager, at first a copy of the one that was set."""
+        """Give the budget manager; before the first query, a copy of the one that was set."""
         if hasattr(self, "budget_manager_"):
             return self.budget_manager_
         manager = self.budget_manager
@@ -375,12 +379,11 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
                 f"`budget_manager` must be a budget manager of scikit-activeml or None, got {manager!r}."
             )
         budget = _read_budget(self.budget)
-        if manager is not None:
-            _read_budget(manager.budget, "budget_manager.budget")
+        _read_budget(getattr(manager, "budget", None), "budget_manager.budget")
         return check_budget_manager(budget, manager, BalancedIncrementalQuantileFilter)
 
     def _utilities(self, table: Table) -> FloatArray:
-        """Give the rows' utilities; where there are none, numbers that `query` and `update` draw alike."""
+        """Give the rows' utilities, or random numbers that are the same for `query` and `update`."""
         seed = self.random_state
         if seed is None:
             if not hasattr(self, "_drawn_seed"):
@@ -395,10 +398,11 @@ def _read_budget(budget: Any, name: str = "budget") -> float | None:
     """Give the share of rows that may be labelled, as the float that scikit-activeml asks for."""
     if budget is None:
         return None
+    wrong = f"`{name}` must be the share of rows to label, in (0, 1], got"
     if isinstance(budget, bool) or not isinstance(budget, Real):
-        raise TypeError(f"`{name}` must be the share of rows to label, in (0, 1], got {budget!r}.")
+        raise TypeError(f"{wrong} {budget!r}.")
     if not 0 < float(budget) <= 1:
-        raise ValueError(f"`{name}` must be the share of rows to label, in (0, 1], got {budget}.")
+        raise ValueError(f"{wrong} {budget}.")
     return float(budget)
 
 

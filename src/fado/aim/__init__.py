@@ -1,4 +1,4 @@
-"""Aim: decisions that bring ratios between groups to a line, from what models of label and groups know.
+"""Aim: decisions that bring ratios between groups up to a line, from models of label and groups.
 
 Names that are imported `as` themselves are for the other packages of FADO, not for users.
 """
@@ -10,8 +10,8 @@ from fado.aim._interventions import count_events as count_events
 from fado.aim._interventions import lines_of as lines_of
 from fado.aim._learning import check_confidence as check_confidence
 from fado.aim._learning import check_line as check_line
-from fado.aim._learning import read_lines as read_lines
 from fado.aim._learning import read_rows_apart as read_rows_apart
+from fado.aim._lines import expected_counts as expected_counts
 from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights as cell_weights
 

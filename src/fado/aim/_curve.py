@@ -1,19 +1,20 @@
-"""The best decisions that do not see the group, under limits on ratios between groups. Arrays in, arrays out.
+"""The best decisions that do not use the group, under limits on ratios between groups. Arrays in, arrays out.
 
-Among all rules of the features, the one of the most true positives within a budget, with the rates of groups
-within bounds, selects a row where
+Among all rules of the features, the one with the most true positives within a budget, with the rates of
+groups within bounds, selects a row where
 
     odds(x) * (1 + sum_g k_g p(g|x, 1)) >= threshold * (1 + sum_g v_g p(g|x, 0)),    odds = p(1|x) / p(0|x).
 
 The coefficients k and v come from the multipliers of a linear programme over all decisions. Only its dual is
-solved, a convex function of a few numbers, however many rows there are. So the whole trade-off between rates
-and performance follows from models of the label and of the groups, without another fit.
+solved, a convex function of a few numbers for any number of rows. So the whole trade-off between rates and
+performance follows from models of the label and of the groups, without another fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,24 +23,9 @@ from scipy.special import expit
 from fado.engine import combine_probabilities
 from fado.metrics import Budget, effective_sizes, lower_ratio_limit
 
-__all__ = [
-    "RATES",
-    "Coefficients",
-    "Counts",
-    "Curve",
-    "Dual",
-    "Knowledge",
-    "Limit",
-    "Point",
-    "Rows",
-    "count_limit",
-    "decision_scores",
-    "demands_of",
-    "expected_rates",
-    "point_of",
-]
-
 FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
 
 # Of each ratio: among rows of which label a group's rate is counted (None: of both), and whether it counts
 # those that are selected.
@@ -49,7 +35,11 @@ RATES: Mapping[str, tuple[int | None, bool]] = {
     "fnr_ratio": (1, False),
     "selection_rate_ratio": (None, True),
 }
-_SOFTNESS = (0.1, 0.02, 0.004)  # of decisions while multipliers are sought, in mean gains: less and less
+_SOFTNESS: Sequence[float] = (
+    0.1,
+    0.02,
+    0.004,
+)  # of decisions while multipliers are sought, in mean gains: less and less
 _STEEPNESS = 1e3  # of the price of a lowest rate that lies outside its bounds
 _LARGEST = 1e3  # multiplier: where no decisions keep to all lines, they grow without end
 _CHEAPEST = 1e-6  # price of a negative row, in positive ones
@@ -59,19 +49,19 @@ _TINY = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What models that have not seen a row say about it."""
+    """Predictions for rows by models that have not seen them."""
 
     positive: FloatArray
     groups: tuple[tuple[FloatArray, FloatArray], ...]
     weights: FloatArray
 
     def take(self, rows: npt.NDArray[np.intp]) -> Knowledge:
-        """Give what is known of some of the rows."""
+        """Give the predictions for some of the rows."""
         groups = tuple((negative[rows], positive[rows]) for negative, positive in self.groups)
         return Knowledge(self.positive[rows], groups, self.weights[rows])
 
     def masses(self, limit: Limit) -> FloatArray:
-        """Say how much of every compared group a row is expected to be, among those that the ratio counts."""
+        """Give each row's expected weight in every compared group, among the rows that the ratio counts."""
         label, _ = RATES[limit.ratio]
         negative, positive = (own[:, list(limit.compared)] for own in self.groups[limit.attribute])
         masses = np.zeros_like(negative)
@@ -84,34 +74,35 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Limit:
-    """A ratio between the groups of an attribute that is to reach a line."""
+    """A ratio between the groups of an attribute, and the line that it must reach."""
 
     attribute: int
     ratio: str
     compared: tuple[int, ...]
+    line: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """What a row's probabilities of groups count for in its decision."""
+    """The coefficients of a row's probabilities of groups in its decision."""
 
     negative: tuple[FloatArray, ...]
     positive: tuple[FloatArray, ...]
 
     @classmethod
     def none(cls, knowledge: Knowledge) -> Coefficients:
-        """Leave all groups as they are."""
+        """Give coefficients that leave all groups unchanged."""
         zeros = tuple(np.zeros(negative.shape[1]) for negative, _ in knowledge.groups)
         return cls(zeros, zeros)
 
     @property
     def moves_nothing(self) -> bool:
-        """Whether all groups are left as they are."""
+        """Whether all groups are left unchanged."""
         return not any(own.any() for own in (*self.negative, *self.positive))
 
 
 def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatArray:
-    """Score rows between 0 and 1: by the model of the label alone, or moved by probabilities of groups."""
+    """Score rows between 0 and 1: by the model of the label, moved by probabilities of groups."""
     if coefficients.moves_nothing:
         return knowledge.positive
     moved = combine_probabilities(
@@ -120,8 +111,8 @@ def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatAr
     return expit(moved)
 
 
-def expected_rates(masses: FloatArray, selected: npt.NDArray[np.bool_], *, of_selected: bool) -> FloatArray:
-    """Give the rates of groups that models expect of some decisions."""
+def expected_rates(masses: FloatArray, selected: Bools, *, of_selected: bool) -> FloatArray:
+    """Give the rates of groups that models expect for some decisions."""
     rates: FloatArray = masses.T @ selected / np.maximum(masses.sum(axis=0), _TINY)
     return rates if of_selected else 1 - rates
 
@@ -138,7 +129,8 @@ class Dual:
         of_all: bool = False,
         price: float = 1.0,
     ) -> None:
-        self._knowledge, self._limits, self._share = knowledge, tuple(limits), share
+        self._knowledge, self._limits = knowledge, tuple(limits)
+        self.share = share  # the largest that may be selected; None where the price is set
         gain, negative = (knowledge.weights * own for own in (knowledge.positive, 1 - knowledge.positive))
         spent = gain + negative if of_all else negative
         self._unit, self._scale, self._of_all = float(gain.sum()), float(spent.sum()), of_all
@@ -148,58 +140,50 @@ class Dual:
         self._totals = [np.maximum(masses.sum(axis=0), _TINY) for masses in self._masses]
         self._multipliers: FloatArray | None = None
 
-    def spend(self, share: float) -> None:
-        """Change the largest share that may be selected, where models expect another than there is."""
-        self._share = share
-
     def solve(self, lines: Sequence[float], corrections: Sequence[FloatArray]) -> Coefficients:
-        """Find the coefficients at some lines; what was found before is where the search begins."""
+        """Find the coefficients at some lines, starting from the last solution."""
         from scipy.optimize import minimize
         from threadpoolctl import threadpool_limits
 
-        shares = [
-            masses * (own / total)
-            for masses, total, own in zip(self._masses, self._totals, corrections, strict=True)
+        terms = [
+            (line, masses * (own / total), own, RATES[limit.ratio][1])
+            for limit, line, masses, total, own in zip(
+                self._limits, lines, self._masses, self._totals, corrections, strict=True
+            )
         ]
-        first = self._multipliers
+        first, schedule = self._multipliers, _SOFTNESS[1:]
         if first is None:
-            first = np.zeros(1 + 2 * sum(map(len, self._totals)))
-            first[0] = self._price if self._share is None else 1.0
+            first, schedule = np.zeros(1 + 2 * sum(map(len, self._totals))), _SOFTNESS
+            first[0] = self._price if self.share is None else 1.0
         bounds = [(0.0, _LARGEST)] * len(first)
-        if self._share is None:
+        if self.share is None:
             bounds[0] = (self._price, self._price)
         with threadpool_limits(1):  # threads of products this small wait for each other
-            for softness in _SOFTNESS[0 if self._multipliers is None else 1 :]:
+            for softness in schedule:
                 first = minimize(
                     self._value_and_slope,
                     first,
-                    args=(softness / len(self._gain), lines, shares, corrections),
+                    args=(softness / len(self._gain), terms),
                     jac=True,
                     method="L-BFGS-B",
                     bounds=bounds,
                     options={"maxiter": _DUAL_ROUNDS, "ftol": 1e-13, "gtol": 1e-9},
                 ).x
         self._multipliers = first
-        return self._coefficients(lines, corrections)
+        return self._coefficients(first, lines, corrections)
 
     def _value_and_slope(
-        self,
-        multipliers: FloatArray,
-        softness: float,
-        lines: Sequence[float],
-        shares: Sequence[FloatArray],
-        corrections: Sequence[FloatArray],
+        self, multipliers: FloatArray, softness: float, terms: Sequence[tuple[Any, ...]]
     ) -> tuple[float, FloatArray]:
         """Give the dual, made smooth, and its derivatives by the multipliers."""
         scores = self._gain - multipliers[0] * self._spent
-        value = float(multipliers[0]) * (self._share or 0.0)
+        value = float(multipliers[0]) * (self.share or 0.0)
         worst = []
-        pieces = self._pieces(multipliers)
-        for limit, line, share, own, (high, low) in zip(
-            self._limits, lines, shares, corrections, pieces, strict=True
+        for (line, share, own, of_selected), (high, low) in zip(
+            terms, self._pieces(multipliers), strict=True
         ):
             net = line * high - low
-            if RATES[limit.ratio][1]:
+            if of_selected:
                 scores = scores - share @ net
             else:
                 scores = scores + share @ net
@@ -212,13 +196,12 @@ class Dual:
         selected, gained = _soft(scores / softness)
         value += softness * gained
         slope = np.empty_like(multipliers)
-        slope[0] = (self._share or 0.0) - float(self._spent @ selected)
-        pieces = self._pieces(slope)
-        for limit, line, share, own, lowest, (high, low) in zip(
-            self._limits, lines, shares, corrections, worst, pieces, strict=True
+        slope[0] = (self.share or 0.0) - float(self._spent @ selected)
+        for (line, share, own, of_selected), lowest, (high, low) in zip(
+            terms, worst, self._pieces(slope), strict=True
         ):
             rates = share.T @ selected
-            rates = rates if RATES[limit.ratio][1] else own - rates
+            rates = rates if of_selected else own - rates
             high[:], low[:] = lowest - line * rates, rates - lowest
         return value, slope
 
@@ -230,17 +213,17 @@ class Dual:
             yield multipliers[start : start + width], multipliers[start + width : start + 2 * width]
             start += 2 * width
 
-    def _coefficients(self, lines: Sequence[float], corrections: Sequence[FloatArray]) -> Coefficients:
-        """Turn multipliers into what probabilities of groups count for, beside odds and threshold."""
+    def _coefficients(
+        self, multipliers: FloatArray, lines: Sequence[float], corrections: Sequence[FloatArray]
+    ) -> Coefficients:
+        """Turn multipliers into coefficients of the probabilities of groups."""
         none = Coefficients.none(self._knowledge)
-        negative, positive = ([own.copy() for own in given] for given in (none.negative, none.positive))
-        assert self._multipliers is not None  # noqa: S101 - for the type checker
+        negative, positive = (tuple(map(np.copy, given)) for given in (none.negative, none.positive))
         # In units of one positive row: what a negative row costs, and what is left of a positive one.
-        cost = max(float(self._multipliers[0]) * self._unit / self._scale, _CHEAPEST)
+        cost = max(float(multipliers[0]) * self._unit / self._scale, _CHEAPEST)
         left = max(1 - cost, _CHEAPEST) if self._of_all else 1.0
-        pieces = self._pieces(self._multipliers)
         for limit, line, own, total, (high, low) in zip(
-            self._limits, lines, corrections, self._totals, pieces, strict=True
+            self._limits, lines, corrections, self._totals, self._pieces(multipliers), strict=True
         ):
             label, of_selected = RATES[limit.ratio]
             net = (line * high - low) * own / total * (self._unit if of_selected else -self._unit)
@@ -249,7 +232,7 @@ class Dual:
                 negative[limit.attribute][places] += net / cost
             if label != 0:
                 positive[limit.attribute][places] -= net / left
-        return Coefficients(tuple(negative), tuple(positive))
+        return Coefficients(negative, positive)
 
 
 def _soft(numbers: FloatArray) -> tuple[FloatArray, float]:
@@ -259,20 +242,17 @@ def _soft(numbers: FloatArray) -> tuple[FloatArray, float]:
     return selected, float(np.maximum(numbers, 0.0).sum() + np.log1p(small).sum())
 
 
-Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
-
-_STEERED_ROWS = 200_000  # on which multipliers are sought; everything is counted on all
-_SPREAD = 0.2  # how far, in logarithms, groups' rates commonly are from what models expect
+_STEERED_ROWS = 200_000  # for the search of multipliers; rates are counted on all rows
+_SPREAD = 0.2  # the common difference, in logarithms, between groups' rates and what models expect
 _ROUNDS = 2  # of corrections, at each demand
 _STEPS = np.arange(16) / 10 - 0.5  # demands, besides lower ones
 _LOWER = 6  # how many
-_NARROWEST = 0.05  # the least width of a line, in logarithms: equal rates are no width
+_NARROWEST = 0.05  # the least width of a line, in logarithms: that of equal rates would be 0
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that decisions are counted on.
+    """The rows on which decisions are counted.
 
     Parameters
     ----------
@@ -291,7 +271,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One way to decide, and what came of it."""
+    """One set of decisions, and their rates."""
 
     demand: float
     coefficients: Coefficients
@@ -303,75 +283,62 @@ class Point:
     positives: float
 
 
-class Curve:
-    """Decides at every demand, from the untouched model to equal rates."""
+def curve_points(
+    knowledge: Knowledge, rows: Rows, limits: Sequence[Limit], budget: Budget, seed: int
+) -> list[Point]:
+    """Decide at every demand: the untouched model first, equal rates last."""
 
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        rows: Rows,
-        limits: Sequence[Limit],
-        lines: Sequence[float],
-        budget: Budget,
-        seed: int,
-    ) -> None:
-        self._knowledge, self._rows, self._budget = knowledge, rows, budget
-        self._limits = tuple(limits)
-        self._lines = tuple(lines)
-        self._widths = [_width(line) for line in lines]
-        self._masses = [knowledge.masses(limit) for limit in limits]
-        self._corrections = [np.ones(len(limit.compared)) for limit in limits]
-        self._dual = _dual_of(_some(knowledge, seed), limits, budget, len(rows.positive))
-        spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones_like(knowledge.positive)
-        self._spent = knowledge.weights * spent / (knowledge.weights @ spent)
+    def decided(demand: float, coefficients: Coefficients) -> Point:
+        scores = decision_scores(knowledge, coefficients)
+        return point_of(scores, rows, limits, budget, coefficients, demand)
 
-    def points(self) -> list[Point]:
-        """Give the points, the untouched one first and the most equal one last."""
-        untouched = self.point(-np.inf, Coefficients.none(self._knowledge))
-        if not self._limits:
-            return [untouched]
-        demands = demands_of([own.ratio for own in untouched.counts], self._lines)
-        return [untouched, *(self._at(demand) for demand in demands)]
-
-    def point(self, demand: float, coefficients: Coefficients) -> Point:
-        """Count what comes of some coefficients."""
-        scores = decision_scores(self._knowledge, coefficients)
-        return point_of(scores, self._rows, self._limits, self._budget, coefficients, demand)
-
-    def _at(self, demand: float) -> Point:
-        """Find the best decisions at a demand, corrected by what came of them."""
-        lines = [float(np.exp(-(1 - demand) * width)) for width in self._widths]
+    points = [decided(-np.inf, Coefficients.none(knowledge))]
+    if not limits:
+        return points
+    some, n_rows = knowledge, len(rows.positive)
+    if n_rows > _STEERED_ROWS:
+        chosen = np.random.default_rng([seed, 3]).choice(n_rows, _STEERED_ROWS, replace=False)
+        some = knowledge.take(np.sort(chosen))
+    if budget.kind == "threshold":
+        dual = Dual(some, limits, None, price=budget.limit / (1 - budget.limit))
+    else:
+        dual = Dual(some, limits, budget.share(n_rows), of_all=budget.kind != "fpr")
+    spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones(n_rows)
+    spent = knowledge.weights * spent / (knowledge.weights @ spent)
+    masses = [knowledge.masses(limit) for limit in limits]
+    corrections = [np.ones(len(limit.compared)) for limit in limits]
+    for demand in demands_of([own.ratio for own in points[0].counts], [limit.line for limit in limits]):
+        lines = [float(np.exp(-(1 - demand) * _width(limit.line))) for limit in limits]
         for _ in range(_ROUNDS):
-            point = self.point(demand, self._dual.solve(lines, self._corrections))
-            self._correct(point)
-        return point
+            point = decided(demand, dual.solve(lines, corrections))
+            selected = decision_scores(knowledge, point.coefficients) >= point.threshold
+            if budget.kind != "threshold":
+                dual.share = float(spent @ selected)
+            corrections = [
+                _correction(own, expected_rates(expected, selected, of_selected=RATES[limit.ratio][1]))
+                for limit, own, expected in zip(limits, point.counts, masses, strict=True)
+            ]
+        points.append(point)
+    return points
 
-    def _correct(self, point: Point) -> None:
-        """Compare rates with what models expect; of groups, shrink the difference by its error."""
-        selected = decision_scores(self._knowledge, point.coefficients) >= point.threshold
-        if self._budget.kind != "threshold":
-            self._dual.spend(float(self._spent @ selected))
-        for place, (limit, masses, own) in enumerate(
-            zip(self._limits, self._masses, point.counts, strict=True)
-        ):
-            expected = expected_rates(masses, selected, of_selected=RATES[limit.ratio][1])
-            n_rows = own.members**2 / np.maximum(own.squared_members, np.finfo(np.float64).tiny)
-            rates = (own.events / np.maximum(own.members, np.finfo(np.float64).tiny) * n_rows + 0.5) / (
-                n_rows + 1
-            )
-            off = np.log(rates) - np.log(np.maximum(expected, 1e-9))
-            errors = (1 - rates) / (rates * n_rows + 0.5)
-            off -= np.average(off, weights=1 / (errors + _SPREAD**2))
-            self._corrections[place] = np.exp(off * _SPREAD**2 / (_SPREAD**2 + errors))
+
+def _correction(own: Counts, expected: FloatArray) -> FloatArray:
+    """Compare groups' rates with what models expect, and shrink the difference by its error."""
+    n_rows = own.members**2 / np.maximum(own.squared_members, _TINY)
+    rates = (own.events / np.maximum(own.members, _TINY) * n_rows + 0.5) / (n_rows + 1)
+    off = np.log(rates) - np.log(np.maximum(expected, 1e-9))
+    errors = (1 - rates) / (rates * n_rows + 0.5)
+    off -= np.average(off, weights=1 / (errors + _SPREAD**2))
+    return np.exp(off * _SPREAD**2 / (_SPREAD**2 + errors))
 
 
 def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
-    """Give the demands of the points of a curve, without the untouched one: none below what that meets.
+    """Give the demands of the points of a curve after the untouched one, all above what that one meets.
 
     Parameters
     ----------
     ratios : sequence of float
-        Those of the untouched model.
+        The ratios of the untouched model.
     lines : sequence of float
         The line of each.
 
@@ -380,10 +347,8 @@ def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
     >>> demands_of([0.95], [0.8])
     [0.8, 0.9, 1.0]
     """
-    met = [
-        1 + np.log(max(own, 1e-3)) / _width(line) for own, line in zip(ratios, lines, strict=True) if own > 0
-    ]
-    least = min(met, default=-5.0)
+    pairs = [(own, line) for own, line in zip(ratios, lines, strict=True) if own > 0]
+    least = min((1 + np.log(max(own, 1e-3)) / _width(line) for own, line in pairs), default=-5.0)
     lower = np.linspace(least, _STEPS[0], _LOWER + 1)[1:-1] if least < _STEPS[0] else np.empty(0)
     demands: list[float] = np.concatenate([lower, _STEPS[least < _STEPS]]).round(6).tolist()
     return demands
@@ -401,7 +366,7 @@ def point_of(
     coefficients: Coefficients,
     demand: float = np.nan,
 ) -> Point:
-    """Decide by scores at the threshold that keeps the budget, and count what comes of it."""
+    """Decide by scores at the threshold that keeps the budget, and count the results."""
     threshold = budget.threshold(rows.positive, scores, rows.weights)
     selected = scores >= threshold
     tpr, fpr, rate = (
@@ -411,21 +376,6 @@ def point_of(
     counts = tuple(count_limit(rows, limit, selected) for limit in limits)
     own = rows.weights[rows.positive]
     return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, float(own.sum() ** 2 / (own @ own)))
-
-
-def _some(knowledge: Knowledge, seed: int) -> Knowledge:
-    """Take some rows, if there are many."""
-    n_rows = len(knowledge.positive)
-    if n_rows <= _STEERED_ROWS:
-        return knowledge
-    chosen = np.random.default_rng([seed, 3]).choice(n_rows, _STEERED_ROWS, replace=False)
-    return knowledge.take(np.sort(chosen))
-
-
-def _dual_of(knowledge: Knowledge, limits: Sequence[Limit], budget: Budget, n_rows: int) -> Dual:
-    if budget.kind == "threshold":
-        return Dual(knowledge, limits, None, price=budget.limit / (1 - budget.limit))
-    return Dual(knowledge, limits, budget.share(n_rows), of_all=budget.kind != "fpr")
 
 
 def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
@@ -438,12 +388,9 @@ def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
         sums: FloatArray = np.bincount(codes[of], power[of], minlength=max(places) + 1).astype(np.float64)
         return sums[places]
 
-    events, squares = counted & (selected == of_selected), rows.weights**2
+    events = counted & (selected == of_selected)
     return Counts(
-        total(events, rows.weights),
-        total(counted, rows.weights),
-        total(events, squares),
-        total(counted, squares),
+        *(total(of, power) for power in (rows.weights, rows.weights**2) for of in (events, counted))
     )
 
 
@@ -475,22 +422,19 @@ class Counts:
     @property
     def ratio(self) -> float:
         """The lowest rate over the highest; NaN if a group has no members, or no group an event."""
-        if not self.defined:
-            return float("nan")
-        return float(self.rates.min() / self.rates.max())
+        return float(self.rates.min() / self.rates.max()) if self.defined else float("nan")
 
     @property
     def sizes(self) -> FloatArray:
-        """As how many rows of equal weight each group's members count."""
+        """How many rows of equal weight each group's members are equivalent to."""
         return effective_sizes(self.events, self.members, self.squared_events, self.squared_members)
 
     def bound(self, confidence: float, allowance: float = 1.0) -> float:
-        """Give what the population's ratio is above, with this confidence; 0 where there is no ratio."""
+        """Give the lower bound of the population's ratio at this confidence; 0 if there is no ratio."""
         if not self.defined:
             return 0.0
         return lower_ratio_limit(self.rates, self.sizes / allowance, 1 - confidence)
 
     def times(self, factor: float) -> Counts:
-        """Give the counts of so many times as many rows."""
-        parts = (self.events, self.members, self.squared_events, self.squared_members)
-        return Counts(*(part * factor for part in parts))
+        """Give the counts of `factor` times as many rows."""
+        return Counts(*(part * factor for part in astuple(self)))

@@ -1,8 +1,7 @@
-"""An estimator whose decisions are aimed at ratios between groups."""
+"""The estimator whose decisions are aimed at ratios between groups."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,31 +13,21 @@ from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count,
 from fado._compat import get_tags
 from fado._messages import warn_user
 from fado.aim._learning import (
-    Learner,
     check_both_labels,
     check_confidence,
     check_regressor,
-    deal_folds,
-    find_attributes,
-    find_folds,
-    labels_apart,
     labels_in_order,
     read_lines,
-    read_rows_apart,
     takes_weights,
     two_classes,
 )
-from fado.aim._lines import Lines, chance_of_showing, curve_frame, log_factors_frame
-from fado.aim._scores import Aim, Yardstick, default_student, tell_facts, with_test_rows
+from fado.aim._lines import chance_of_showing, log_factors_frame
+from fado.aim._scores import default_student, gather, tell_facts, with_test_rows
 from fado.aim._weights import search_weights
-from fado.engine import default_estimators
-from fado.execution import n_workers
 from fado.metrics import Budget
 from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
     MIN_GROUP_SIZE,
-    Labels,
-    Problem,
     Table,
     check_min_group_size,
     note_features,
@@ -49,119 +38,133 @@ from fado.tabular import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AimedEstimator"]
-
 FloatArray = npt.NDArray[np.float64]
 
 WAYS = ("scores", "student", "weights")
 MOST_FITS, MOST_FOLDS = 1_000, 1_000
-INNER_FOLDS = 5
 
 
 class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Train a classifier whose decisions bring ratios between groups to a line.
+    """Train a classifier whose decisions bring ratios between groups up to a line.
 
-    Models of the label and of the groups are fitted on folds. From what they say about rows they have not
-    seen, the best decisions that do not see the group follow for every line, without another fit. Nothing
-    but the features is needed to decide.
+    Models of the label and of the groups are fitted on folds. From their predictions for rows that they have
+    not seen, the best decisions that do not use the group follow for every line, without another fit. The
+    final model needs only the features.
 
     Parameters
     ----------
     estimator : classifier
         The model of the label: a classifier that gives probabilities, or a pipeline that ends in one.
     ratio : str or mapping of str to float, default="fpr_ratio"
-        Which ratio is to reach a line: ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or
-        ``"selection_rate_ratio"``, the lowest of the groups' rates over the highest;
+        The ratio that must reach a line: ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or
+        ``"selection_rate_ratio"``, the lowest of the groups' rates divided by the highest;
         ``"equalized_odds_ratio"`` is both ``"fpr_ratio"`` and ``"tpr_ratio"``. A mapping gives several
-        ratios their lines, and all of them must be reached.
+        ratios with their lines; all of them must be reached.
     at_least : float, default=0.8
         The line, in (0, 1], if `ratio` is a name.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive.
     confidence : float, optional
-        In (0.5, 1). If given, lower bounds of all ratios at this confidence must reach their lines; if None,
-        the ratios as they are measured on validation rows must, and in the population they may be below.
+        In (0.5, 1). If given, the lower bounds of all ratios at this confidence must reach their lines. If
+        None, the ratios measured on validation data must; in the population they may then be lower.
     by : {"scores", "student", "weights"}, default="scores"
-        What is handed over. ``"scores"``: the model of the label and that of the groups, combined.
-        ``"student"``: one regressor of the features, which learnt the combined scores. ``"weights"``: the
-        estimator itself, trained with weights that are searched for, one fit per step.
+        Which kind of model is returned. ``"scores"``: the model of the label combined with that of the
+        groups. ``"student"``: one regressor of the features, trained on the combined scores. ``"weights"``:
+        the estimator itself, trained with sample weights that are found by a search, one fit per step.
     attributes : {"crossed", "each"}, default="crossed"
-        Whether the groups are the combinations of all attributes, or every attribute has groups of its own,
-        and the lines must hold for each.
+        ``"crossed"``: the groups are the combinations of all attributes. ``"each"``: every attribute has
+        separate groups, and the lines must hold for each attribute.
     cv : int, splitter or iterable of (train, validation), default=5
         The folds: their number, a splitter of scikit-learn, or pairs of positions of rows or masks. No row
-        may be measured twice. A student and weights are measured on the last fold, and learn from its
+        may be validated twice. Students and weights are validated on the last fold and trained on its
         training rows.
     student : regressor, optional
-        What learns the scores. None is LightGBM, with the estimator's own settings and three times its trees
-        if it is LightGBM too.
+        The regressor that is trained on the scores. None means LightGBM, with the settings of `estimator`
+        and three times its trees if that is LightGBM as well.
     group_estimator : classifier, optional
-        The model of the groups, which sees the features and the label. None is LightGBM.
+        The model of the groups, which sees the features and the label. None means LightGBM.
     max_fits : int, default=12
-        The most steps of ``by="weights"``. It has no effect otherwise.
+        The largest number of steps of ``by="weights"``. It has no effect otherwise.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are left out of the ratios, and not
-        moved. 0 compares all.
+        Groups that have fewer rows than this and less than 1 % of the table are not compared and not moved.
+        0 compares all groups.
     random_state : int, RandomState or None, default=None
         The seed of the folds and of estimators that have none.
     budget : Budget or pair of kind and limit, optional
         Another budget instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the
-        validated rows, or ``("threshold", 0.5)``.
+        validation rows, or ``("threshold", 0.5)``.
     pos_label : label, optional
-        The positive label; None is the larger of the two.
+        The positive label; None means the larger of the two.
     n_jobs : int, optional
-        How many fits run side by side; None uses every core. It changes no result.
+        How many fits run in parallel; None uses every core. It does not change the result.
 
     Attributes
     ----------
     reached_ : bool
-        Whether all lines are reached on the validation rows. If not, the model that came closest is kept.
+        Whether all lines are reached on validation data. If not, the closest model is kept.
     reason_ : str
         If a line was not reached, or only by much worse decisions, a sentence that says why; else empty.
     threshold_ : float
         `predict` gives the positive label to rows whose score is at least this.
     metrics_ : dict of str to float
-        The metrics on the validation rows, named as `fado.metrics.evaluate` names them, with intervals.
+        The metrics on validation data, named as in `fado.metrics.evaluate`, with intervals.
     path_ : DataFrame
         One row per point of the trade-off, the untouched model first: ``tpr`` with its interval, the
-        ``ratio`` that is worst beside its line with its lower bound ``low``, ``fpr``, ``selection_rate``,
-        ``threshold``, ``reached``, ``chosen``, every ratio by name, every group's rate and log factors.
+        ``ratio`` that is lowest relative to its line with its lower bound ``low``, ``fpr``,
+        ``selection_rate``, ``threshold``, ``reached``, ``chosen``, every ratio by name, and every group's
+        rate and log factors.
     log_factors_ : DataFrame
         How far each compared group is moved: ``attribute``, ``group``, and the log factor of its
         ``negative`` and its ``positive`` rows; -inf where the best coefficient is negative.
     decision_scores_ : ndarray of shape (n_rows,) or None
-        The training rows' scores by models that have not seen them; NaN for rows that no fold validates. They
-        are decided at ``metrics_["threshold"]``. None if there are none.
+        The scores of the training rows by models that have not seen them; NaN for rows that are in no
+        validation fold. Their threshold is ``metrics_["threshold"]``. None if there are no such scores.
     group_predictability_ : float
-        How much of the doubt about a row's group the features take away, from 0 to 1.
+        How much of the uncertainty about a row's group the features remove, from 0 to 1.
     sample_weight_ : ndarray of shape (n_rows,) or None
-        With ``by="weights"``, the weights that the model was trained with, before they are multiplied by a
-        `sample_weight` that was passed in; 0 for rows that it was not trained on.
+        With ``by="weights"``, the weights that the model was trained with, before they are multiplied by
+        the `sample_weight` that was passed in; 0 for rows that were not used for training.
     n_fits_ : int
         How many models were fitted.
     classes_, n_features_in_, feature_names_in_ : ndarray, int, ndarray
         The two labels in ascending order; the number of features, and their names if all are text.
 
+    See Also
+    --------
+    fado.find_frontier : Search for the classifier as well.
+    fado.aim.trade_off : The same trade-off from a valuation, without a fit.
+    fado.metrics.evaluate : Measure any model's scores.
+
     Notes
     -----
-    With ``by="scores"`` and no `validation`, every training row is measured by models that have not seen
-    it, and then the models are fitted once more on all rows. Bounds allow for what that changes, and
-    `threshold_` moves to where the new scores are expected to spend as much. In all other cases the model
-    that was measured is the model that is handed over. `validation` rows alone decide thresholds and bounds,
-    and log factors too, but for those of a student. Moved scores order rows, and are no probabilities.
+    With ``by="scores"`` and no `validation`, every training row is validated by models that have not seen
+    it, and then the models are fitted again on all rows. The bounds allow for the difference, and
+    `threshold_` moves to where the new scores are expected to select as many rows. In all other cases the
+    model that was validated is the model that is returned. If `validation` is given, it alone sets the
+    thresholds and bounds, and the log factors too, except those of a student. Moved scores order rows; they
+    are not probabilities.
+
+    References
+    ----------
+    M. Hardt, E. Price and N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016,
+    arXiv:1610.02413.
+
+    A. K. Menon and R. C. Williamson, "The cost of fairness in binary classification", FAT* 2018.
 
     Examples
     --------
     >>> from lightgbm import LGBMClassifier
     >>> from fado import AimedEstimator
     >>> from fado.datasets import make_account_fraud
-    >>> X = make_account_fraud(6000, random_state=0)
+    >>> X = make_account_fraud(6000, variant="II", random_state=0)
     >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
-    >>> model = AimedEstimator(LGBMClassifier(n_estimators=20), at_least=0.8, random_state=0)
-    >>> model.fit(X, y, sensitive_features=old).reached_
-    True
-    >>> model.predict_proba(X[:2]).shape
-    (2, 2)
+    >>> trees = LGBMClassifier(n_estimators=20)
+    >>> model = AimedEstimator(trees, at_least=0.8, random_state=0)
+    >>> model = model.fit(X, y, sensitive_features=old)
+    >>> model.path_["ratio"].iloc[[0, -1]].round(1).tolist()
+    [0.5, 1.0]
+    >>> model.predict_proba(X).shape
+    (6000, 2)
     """
 
     _estimator_type = "classifier"  # for tools that look for no tags
@@ -224,23 +227,23 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Self:
-        """Fit models of label and groups, and find the decisions that reach the lines.
+        """Fit the models of label and groups, and find the decisions that reach the lines.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, all of which the models see.
+            The features; the models see all of them.
         y : array-like of shape (n_rows,)
             The target, of two classes.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes. Without any the estimator is trained as it is, with a warning.
+            The protected attributes. Without them the estimator is trained unchanged, with a warning.
         validation : tuple of (X, y, sensitive_features), optional
-            Rows to measure by, instead of training rows out of fold. Their weights may be a fourth entry.
+            Validation data, used instead of out-of-fold training rows. Weights may be a fourth entry.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts, in training and in rates. The estimator gets these weights as they
-            are, the models of groups get them scaled to a mean of 1.
+            How much each row counts, in training and in rates. The estimator gets these weights unchanged;
+            the models of groups get them scaled to a mean of 1.
         groups : array-like of shape (n_rows,), optional
-            Rows of the same entry, such as those of one person, are in the same fold.
+            Rows with the same entry, such as those of one person, are in the same fold.
 
         Returns
         -------
@@ -250,10 +253,10 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -----
         UserWarning
             If a line was not reached, with the sentence of `reason_`; before the first fit, if there are too
-            few rows for any result to reach it with the confidence asked for; if groups are small and so
-            left out; if a protected attribute is missing in some rows.
+            few rows for any model to reach it with this confidence; if groups are too small to be compared;
+            if a protected attribute is missing in some rows.
         """
-        lines, budget = self._check_settings(), Budget.read(self.budget, self.max_fpr)
+        asked = self._check_settings()
         problem = read_problem(
             X,
             y,
@@ -266,7 +269,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels = two_classes(problem)
         if problem.sample_weight is not None:
             weighing = labels.is_positive[problem.sample_weight > 0]
-            check_both_labels(weighing, f"rows that weigh something (n_samples = {problem.n_rows} in all)")
+            check_both_labels(weighing, f"rows with a positive weight (n_samples = {problem.n_rows} in all)")
         if (sample_weight is not None or self.by == "weights") and not takes_weights(self.estimator):
             raise ValueError(
                 f"{type(self.estimator).__name__}.fit takes no `sample_weight`: use another estimator, or "
@@ -274,17 +277,16 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         warn_of_missing(problem.protected)
         seed = seed_from(self.random_state)
-        aim, missing = self._aim(problem, labels, validation, lines, budget, seed)
+        aim = gather(self, problem, validation, asked, seed)
+        missing = aim.missing_rows(all_folds=self.by == "scores")
         if self.by == "weights":
             aimed = search_weights(aim, self.max_fits)
         else:
             student = self.student or default_student(self.estimator)
             aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
-        reason = aimed.reason(missing)
-        yardstick = Yardstick(aimed.attributes, budget, self.confidence, seed)
-        metrics = yardstick.measure(
-            aimed.rows.positive, aimed.scores, aimed.point.threshold, aimed.rows.weights
-        ) | aimed.lines.lower_ends(aimed.point, aimed.attributes)
+        reason, point, lines = aimed.reason(missing), aimed.point, aimed.lines
+        metrics = lines.measure(aimed.rows.positive, aimed.scores, point.threshold, aimed.rows.weights)
+        metrics |= lines.lower_ends(point)
         learnt = {
             "scorer_": aimed.scorer,
             "_learnt_sparse": problem.table.is_sparse,
@@ -293,33 +295,21 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_labels": labels_in_order(labels),
             "reached_": aimed.reached,
             "reason_": reason,
-            "threshold_": aimed.point.threshold if aimed.threshold is None else aimed.threshold,
+            "threshold_": point.threshold if aimed.threshold is None else aimed.threshold,
             "metrics_": metrics,
-            "path_": curve_frame(aimed.points, aimed.lines, aimed.attributes, aimed.chosen),
-            "log_factors_": log_factors_frame(aimed.point, aimed.attributes),
+            "path_": lines.frame(aimed.points, aimed.chosen),
+            "log_factors_": log_factors_frame(lines, point),
             "decision_scores_": aimed.decision_scores,
             "group_predictability_": aimed.predictability,
             "sample_weight_": aimed.sample_weight,
             "n_fits_": aim.learner.n_fits,
-            "_measured": (aimed.point.counts, aimed.lines, len(aimed.rows.positive), seed),
-            "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold(budget)),
-            "_yardstick": yardstick.without_rows(),
+            "_lines": lines.without_rows(),
+            "_measured": (point.counts, len(aimed.rows.positive)),
+            "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold()),
             "_columns": summarize_columns(problem.table),
-            "_facts": tell_facts(
-                aimed,
-                yardstick,
-                by=self.by,
-                lines=lines,
-                estimator=self.estimator,
-                problem=problem,
-                target=getattr(y, "name", None),
-                metrics=metrics,
-                reason=reason,
-                n_fits=aim.learner.n_fits,
-                min_group_size=self.min_group_size,
-            ),
         }
-        # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
+        learnt["_facts"] = tell_facts(self, aimed, asked, problem, getattr(y, "name", None), learnt)
+        # Attributes are set at the very end: a fit that fails keeps those of an earlier one.
         self.__dict__.update(learnt)
         note_features(self, problem.table)
         if reason:
@@ -327,7 +317,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _check_settings(self) -> dict[str, float]:
-        """Check all that can be checked before the rows, and give the lines."""
+        """Check the settings before the rows are read, and give the lines."""
         check_classifier("estimator", self.estimator)
         if self.group_estimator is not None:
             check_classifier("group_estimator", self.group_estimator)
@@ -340,6 +330,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_count("max_fits", self.max_fits, 1, MOST_FITS)
         if isinstance(self.cv, int | float | np.number):
             check_count("cv", self.cv, 2, MOST_FOLDS)
+        Budget.read(self.budget, self.max_fpr)
         lines = read_lines(self.ratio, self.at_least)
         if self.by == "weights" and (len(lines) > 1 or self.attributes == "each"):
             raise ValueError(
@@ -347,45 +338,6 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "or 'student' for several."
             )
         return lines
-
-    def _aim(
-        self,
-        problem: Problem,
-        labels: Labels,
-        given: Any,
-        asked: dict[str, float],
-        budget: Budget,
-        seed: int,
-    ) -> tuple[Aim, int | None]:
-        """Gather the rows, what is asked of them, and how many more any result would need."""
-        apart = None if given is None else read_rows_apart(given, "validation")
-        attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
-        own = None
-        if apart is not None:
-            weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-            own = apart.table, labels_apart(labels_in_order(labels), apart, "validation"), weights
-        aim = Aim(
-            Learner(
-                self.estimator,
-                self.group_estimator or default_estimators(problem.table.n_columns + 1)[0],
-                problem.table,
-                labels.is_positive,
-                attributes,
-                sample_weight=problem.sample_weight,
-                seed=seed,
-                workers=n_workers(self.n_jobs),
-            ),
-            problem.table,
-            labels.is_positive,
-            attributes,
-            find_folds(self.cv, problem, attributes, seed),
-            Lines.between(attributes, asked, self.confidence),
-            budget,
-            seed,
-            partial(deal_folds, problem, [seed, 2], INNER_FOLDS),
-            own,
-        )
-        return aim, aim.missing_rows(all_folds=self.by == "scores")
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.
@@ -416,7 +368,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.column_stack([1.0 - scores, scores] if self._positive else [scores, 1.0 - scores])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Give how far rows' scores are from `threshold_`, above 0 on the side of ``classes_[1]``."""
+        """Give the distance of scores from `threshold_`, above 0 on the side of ``classes_[1]``."""
         above = self.predict_proba(X)[:, self._positive] - self.threshold_
         return above if self._positive else -above
 
@@ -427,35 +379,36 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.classes_[np.where(is_positive, self._positive, 1 - self._positive)]
 
     def chance_on(self, n_rows: int) -> float:
-        """Give how likely so many fresh rows show all ratios at or above their lines.
+        """Estimate how likely a test on new rows shows all ratios at or above their lines.
 
-        Even a model that holds its line in the population may fall below it on a few rows.
+        A model that holds its line in the population may still fall below it on a small test set.
 
         Parameters
         ----------
         n_rows : int
-            How many rows a test would have.
+            The number of rows of the test set.
 
         Returns
         -------
         float
-            NaN if there is nothing to compare.
+            The probability; NaN if there are no groups to compare.
         """
         check_is_fitted(self)
-        counts, lines, n_validated, seed = self._measured
+        (counts, n_validated), lines = self._measured, self._lines
         share = check_count("n_rows", n_rows, 1, MOST_ROWS) / n_validated
         if not lines.limits:
             return float("nan")
-        return chance_of_showing(counts, lines.lines, share, seed=seed, allowance=lines.allowance)
+        every = [limit.line for limit in lines.limits]
+        return chance_of_showing(counts, every, share, seed=lines.seed, allowance=lines.allowance)
 
     def to_model(self, test: Any = None) -> ChosenModel:
-        """Give the fitted model with its threshold and its card, to be saved.
+        """Give the fitted model with its threshold and its card, ready to be saved.
 
         Parameters
         ----------
         test : tuple of (X, y, sensitive_features), optional
-            Rows that had no part, for the card: what the model and the untouched one do there. Their weights
-            may be a fourth entry.
+            An untouched test set, for the figures of this model and of the untouched model on the card.
+            Weights may be a fourth entry.
 
         Returns
         -------
@@ -465,15 +418,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         labels, facts = self._labels, self._facts
         if test is not None:
-            facts = with_test_rows(
-                facts,
-                self._yardstick,
-                self.attributes,
-                test,
-                labels,
-                (self.scorer_, self.threshold_),
-                self._untouched,
-            )
+            models = (self.scorer_, self.threshold_), self._untouched
+            facts = with_test_rows(facts, self._lines, self.attributes, test, labels, *models)
         return ChosenModel(
             self.scorer_,
             classes=labels,

@@ -1,4 +1,4 @@
-"""Aimed scores as interventions of an experiment: of two models, of a student, or by known groups."""
+"""Aimed scores as interventions of an experiment: by two models, by a student, or by known groups."""
 
 from __future__ import annotations
 
@@ -9,26 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from fado.aim._curve import Counts, Curve, Knowledge, Limit, Point, Rows, count_limit
+from fado.aim._curve import Counts, Knowledge, Limit, Point, Rows, count_limit, curve_points
 from fado.aim._learning import nearness, read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
-from fado.interventions import (
-    BaseScoreIntervention,
-    EvaluatedRows,
-    KnownRows,
-    Setting,
-    register_intervention,
-)
+from fado.interventions import BaseScoreIntervention, EvaluatedRows, KnownRows, Setting, register_intervention
 from fado.metrics import RATIO_NAMES, Budget
-
-__all__ = ["AimedScores", "AimedStudent", "GroupThresholds", "count_events", "lines_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 RATIO = Setting(
-    "ratio", "choice", "fpr_ratio", "ratios", RATIO_NAMES, help="The ratio that is to reach the line."
+    "ratio", "choice", "fpr_ratio", "ratios", RATIO_NAMES, help="The ratio that must reach the line."
 )
-AT_LEAST = Setting("at_least", "line", 0.8, "lines", help="The line: the least that the ratio must be.")
+AT_LEAST = Setting("at_least", "line", 0.8, "lines", help="The line: the lowest ratio that is accepted.")
 
 
 def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
@@ -39,7 +31,7 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
     ratio : str or mapping of str to float
         As for `read_lines`; or text such as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
     at_least : float
-        The line of a name that comes without one.
+        The line of a ratio that is given without one.
 
     Examples
     --------
@@ -59,7 +51,7 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
 
 
 def _number(text: str) -> Any:
-    """Read a line; text that is no number is refused as it stands."""
+    """Read a line; text that is not a number is returned, and refused later."""
     try:
         return float(text)
     except ValueError:
@@ -89,7 +81,7 @@ def count_events(
     ratios : sequence of str
         The ratios' names.
     sample_weight : ndarray, optional
-        How much each row counts; None counts all alike.
+        How much each row counts; None counts all equally.
 
     Examples
     --------
@@ -104,17 +96,19 @@ def count_events(
 
 
 class _Aimed(BaseScoreIntervention):
-    """What all have: ratios, lines, and a point on the curve that they lead to."""
+    """The common part: ratios, lines, and the point of the curve that they select."""
 
-    ratio: str
-    at_least: float
     demand: float | None = None
+
+    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
+        self.ratio = ratio
+        self.at_least = at_least
 
     def _check_settings(self) -> None:
         lines_of(self.ratio, self.at_least)
 
     def _known(self, rows: EvaluatedRows) -> KnownRows:
-        """Give the rows that the point is chosen on."""
+        """Give the rows on which the point is selected."""
         return rows.validation
 
     def _budget(self, rows: EvaluatedRows) -> Budget:
@@ -126,13 +120,11 @@ class _Aimed(BaseScoreIntervention):
         if self.demand is not None:
             return min(points, key=lambda point: abs(point.demand - float(self.demand or 0.0)))
         lines = list(lines_of(self.ratio, self.at_least).values())
-        shares = [
-            min(np.nan_to_num(own.ratio) / line for own, line in zip(point.counts, lines, strict=True))
-            for point in points
-        ]
-        above = [point for point, share in zip(points, shares, strict=True) if share >= 1]
-        if not above:
+        ratios = np.nan_to_num([[own.ratio for own in point.counts] for point in points])
+        shares = (ratios / lines).min(axis=1)
+        if shares.max() < 1:
             return points[int(np.argmax(shares))]
+        above = [point for point, share in zip(points, shares, strict=True) if share >= 1]
         return points[0] if shares[0] >= 1 else max(above, key=lambda point: point.tpr)
 
     def points(self, rows: EvaluatedRows) -> list[Point]:
@@ -143,14 +135,13 @@ class _Aimed(BaseScoreIntervention):
 
         def make() -> list[Point]:
             known = self._known(rows)
-            return Curve(
+            return curve_points(
                 Knowledge(known.scores, (known.group_probabilities,), known.weights),
                 Rows(known.positive, (known.groups,), known.weights),
-                [Limit(0, ratio, tuple(range(rows.n_compared))) for ratio in lines],
-                list(lines.values()),
+                [Limit(0, ratio, tuple(range(rows.n_compared)), line) for ratio, line in lines.items()],
                 self._budget(rows),
                 rows.seed,
-            ).points()
+            )
 
         name = (type(self).__name__, tuple(lines.items()))
         found: list[Point] = rows.once(name, make)
@@ -159,20 +150,29 @@ class _Aimed(BaseScoreIntervention):
 
 @register_intervention("aimed", settings=[RATIO, AT_LEAST], shape="cross", colour="#c0392b")
 class AimedScores(_Aimed):
-    """Move scores by what models tell of a row's group, until ratios reach lines on validation rows.
+    """Move scores by the predicted groups of rows until ratios reach their lines on validation data.
 
-    Scores that reach all lines stay as they are. Else, of the whole trade-off that a model of the label and
-    one of the groups allow, the point of highest true-positive rate is taken at which all ratios reach their
-    lines; if there is none, the one that comes closest. Decisions do not need the group of a row.
+    Scores that reach all lines stay unchanged. Otherwise the point of the trade-off with the highest
+    true-positive rate is selected at which all ratios reach their lines; if there is none, the point that
+    comes closest. Decisions do not need the group of a row.
 
     Parameters
     ----------
     ratio : str, default="fpr_ratio"
         The ratio; or several with their lines, as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
     at_least : float, default=0.8
-        The line of a ratio that comes without one, in (0, 1].
+        The line of a ratio that is given without one, in (0, 1].
     demand : float, optional
-        Takes this point of the trade-off instead: 0 asks for the lines, 1 for equal rates.
+        Select this point of the trade-off instead: 0 is the lines, 1 is equal rates.
+
+    See Also
+    --------
+    fado.AimedEstimator : The same as an estimator.
+    fado.aim.AimedStudent : One model of the features instead of two.
+
+    References
+    ----------
+    A. K. Menon and R. C. Williamson, "The cost of fairness in binary classification", FAT* 2018.
     """
 
     def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8, demand: float | None = None) -> None:
@@ -184,7 +184,7 @@ class AimedScores(_Aimed):
         return _scores_at(self._point(rows), rows.scores, rows.group_probabilities)
 
     def scorer(self, rows: EvaluatedRows) -> Scorer:
-        """Give the model of the label alone if nothing moves, else both models with their coefficients."""
+        """Give the model of the label if nothing moves, else both models with their coefficients."""
         label, groups = rows.scorers()
         point = self._point(rows)
         if not np.isfinite(point.demand):
@@ -195,20 +195,20 @@ class AimedScores(_Aimed):
 
 @register_intervention("student", settings=[RATIO, AT_LEAST], shape="cross", colour="#16a085")
 class AimedStudent(_Aimed):
-    """Train a student on scores of the training rows that are moved until ratios reach lines there.
+    """Train a student on scores that are moved until ratios reach their lines on the training rows.
 
-    The scores come from models of folds that a row is not in. The student is a regressor of the features: it
-    needs neither the group of a row nor a model of it.
+    The scores come from models that have not seen the rows. The student is a regressor of the features: it
+    needs neither the group of a row nor a model of the groups.
 
     Parameters
     ----------
     ratio, at_least
         As for `AimedScores`.
-    """
 
-    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
-        self.ratio = ratio
-        self.at_least = at_least
+    See Also
+    --------
+    fado.AimedEstimator : The same as an estimator, with ``by="student"``.
+    """
 
     def _known(self, rows: EvaluatedRows) -> KnownRows:
         return rows.training
@@ -225,7 +225,7 @@ class AimedStudent(_Aimed):
         return expit(rows.teach(*self._lesson(point, rows)))
 
     def _lesson(self, point: Point, rows: EvaluatedRows) -> tuple[FloatArray, FloatArray]:
-        """Give what the student learns, moved log odds; those near the threshold count most."""
+        """Give moved log odds to train the student on, and weights; rows near the threshold count most."""
         numbers = _moved(point, rows.training.scores, rows.training.group_probabilities)
         budget, weights = self._budget(rows), rows.training.weights
         threshold = budget.threshold(rows.training.positive, expit(numbers), weights)
@@ -243,19 +243,24 @@ class AimedStudent(_Aimed):
     "group thresholds", settings=[RATIO, AT_LEAST], needs_group=True, shape="cross", colour="#7f8c8d"
 )
 class GroupThresholds(_Aimed):
-    """Decide every group by a threshold of its own, such that ratios reach lines on validation rows.
+    """Give every group a separate threshold, so that ratios reach their lines on validation data.
 
-    It does what `AimedScores` does with groups that are known for sure. Decisions need the group of a row.
+    It is `AimedScores` with known instead of predicted groups. Decisions need the group of a row.
 
     Parameters
     ----------
     ratio, at_least
         As for `AimedScores`.
-    """
 
-    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
-        self.ratio = ratio
-        self.at_least = at_least
+    See Also
+    --------
+    fado.aim.AimedScores : The same without the group of a row.
+
+    References
+    ----------
+    M. Hardt, E. Price and N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016,
+    arXiv:1610.02413.
+    """
 
     def _known(self, rows: EvaluatedRows) -> KnownRows:
         sure = self._sure(rows)[: rows.n_validation]
@@ -281,5 +286,5 @@ def _moved(point: Point, scores: FloatArray, groups: tuple[FloatArray, FloatArra
 
 
 def _scores_at(point: Point, scores: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Score rows at a point of the curve; the untouched one leaves scores as they are, to the bit."""
+    """Score rows at a point of the curve; the untouched point leaves every bit unchanged."""
     return expit(_moved(point, scores, groups)) if np.isfinite(point.demand) else scores

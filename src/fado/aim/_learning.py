@@ -1,4 +1,4 @@
-"""Which groups are compared, on which rows, and at which lines."""
+"""Which groups are compared, at which lines, and the models that are fitted on folds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from fado._checks import check_choice, check_instance
 from fado._messages import COMPARE_TARGET, list_names, warn_user
-from fado.aim._curve import Knowledge
-from fado.engine import Engine, Model, Task, engine_class, groups_given_labels
-from fado.execution import ThreadExecutor
+from fado.aim._curve import Bools, Codes, FloatArray, Knowledge
+from fado.engine import Engine, Model, Task, default_estimators, engine_class, groups_given_labels
+from fado.execution import ThreadExecutor, n_workers
 from fado.metrics import RATIO_NAMES
 from fado.tabular import (
     Groups,
@@ -33,32 +33,8 @@ from fado.tabular import (
     tell_small,
 )
 
-__all__ = [
-    "Attribute",
-    "Fold",
-    "Learner",
-    "Models",
-    "check_both_labels",
-    "check_confidence",
-    "check_line",
-    "check_regressor",
-    "deal_folds",
-    "find_attributes",
-    "find_folds",
-    "group_predictability",
-    "groups_of",
-    "labels_apart",
-    "labels_in_order",
-    "nearness",
-    "numbered_as",
-    "read_lines",
-    "read_rows_apart",
-    "takes_weights",
-    "two_classes",
-]
-
-Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int32]
+Fold = tuple[Positions, Positions]
 
 BOTH = "equalized_odds_ratio"  # the lower of two ratios
 _PARTS_OF_BOTH = ("fpr_ratio", "tpr_ratio")
@@ -77,39 +53,33 @@ class Attribute:
 
     @cached_property
     def classes(self) -> npt.NDArray[np.intp]:
-        """By what number models know each group: compared ones by their own, all others by one."""
+        """The number of each group for models: compared groups have one each, all others share one."""
         return np.where(self.compared, np.cumsum(self.compared) - 1, int(self.compared.sum()))
 
     @property
     def n_classes(self) -> int:
-        """How many numbers there are among the training rows."""
+        """How many numbers occur among the training rows."""
         return int(self.classes[self.codes].max()) + 1
 
     @property
-    def compared_names(self) -> tuple[str, ...]:
-        """What messages call the compared groups."""
-        return tuple(name for name, own in zip(self.names, self.compared, strict=True) if own)
-
-    @property
     def compared_titles(self) -> tuple[str, ...]:
-        """What people call the compared groups."""
+        """The titles of the compared groups."""
         return tuple(title for title, own in zip(self.titles, self.compared, strict=True) if own)
 
 
 def find_attributes(
     problem: Problem, validation: Problem | None, how: str, min_group_size: int
 ) -> tuple[Attribute, ...]:
-    """Give the groups that are compared: of all attributes crossed, or of each."""
-    own = groups_of(problem.protected, how, problem.n_rows)
-    theirs = own
+    """Find the groups that are compared: of all attributes crossed, or of each."""
+    training = theirs = groups_of(problem.protected, how, problem.n_rows)
     if validation is not None:
         theirs = groups_of(_matched(problem, validation), how, validation.n_rows)
-    return tuple(
-        _attribute(
-            name, groups, theirs[name] if name in theirs else list(theirs.values())[number], min_group_size
-        )
-        for number, (name, groups) in enumerate(own.items())
-    )
+    found = []
+    for number, (name, own) in enumerate(training.items()):
+        every = numbered_as(own.names, own.titles, theirs.get(name, list(theirs.values())[number]))
+        compared = _compare(own.codes, every.codes, every.names, min_group_size)
+        found.append(Attribute(name, every.names, every.titles, own.codes, every.codes, compared))
+    return tuple(found)
 
 
 def groups_of(variables: Sequence[Variable], how: str, n_rows: int) -> dict[str, Groups]:
@@ -121,15 +91,8 @@ def groups_of(variables: Sequence[Variable], how: str, n_rows: int) -> dict[str,
     return {own.name: group_rows([own]) for own in variables}
 
 
-def _attribute(name: str, own: Groups, theirs: Groups, min_group_size: int) -> Attribute:
-    """Give the groups of an attribute among training and validation rows."""
-    every = numbered_as(own.names, own.titles, theirs)
-    compared = _compare(own.codes, every.codes, every.names, min_group_size)
-    return Attribute(name, every.names, every.titles, own.codes, every.codes, compared)
-
-
 def numbered_as(names: tuple[str, ...], titles: tuple[str, ...], theirs: Groups) -> Groups:
-    """Give other rows' groups the numbers of those that are known; new ones come after them."""
+    """Give other rows' groups the numbers of the known ones; new groups come after them."""
     new = [place for place, name in enumerate(theirs.names) if name not in names]
     every = (*names, *(theirs.names[place] for place in new))
     place = np.array([every.index(name) for name in theirs.names], dtype=np.int64)
@@ -137,7 +100,7 @@ def numbered_as(names: tuple[str, ...], titles: tuple[str, ...], theirs: Groups)
 
 
 def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_group_size: int) -> Bools:
-    """Tell which groups are large enough among both the training and the validation rows."""
+    """Mark the groups that are large enough in both training and validation data."""
     sizes, there = (np.bincount(codes, minlength=len(names)) for codes in (training, validation))
     new = (sizes == 0) & (there > 0)
     small = (small_groups(sizes, min_group_size) | small_groups(there, min_group_size)) & ~new
@@ -145,8 +108,8 @@ def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_gro
     if len(lacking):
         told = list_names([names[group] for group in lacking])
         raise ValueError(
-            f"The validation rows hold no row of group {told}: give rows of every group, or leave that group "
-            "out of the training rows."
+            f"The validation rows have no row of group {told}: give rows of every group, or remove that "
+            "group from the training rows."
         )
     if new.any():
         told = list_names([names[group] for group in np.flatnonzero(new)])
@@ -159,7 +122,7 @@ def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_gro
 
 
 def _matched(problem: Problem, validation: Problem) -> list[Variable]:
-    """Give the validation rows' attributes in the order of the training rows'."""
+    """Give the attributes of the validation rows in the order of the training rows."""
     if len(problem.protected) != len(validation.protected):
         raise ValueError(
             f"`validation` has {len(validation.protected)} protected attributes, and the training rows have "
@@ -175,7 +138,7 @@ def _matched(problem: Problem, validation: Problem) -> list[Variable]:
 
 
 def read_rows_apart(given: Any, name: str) -> Problem:
-    """Read rows that were set apart, (X, y, sensitive_features) and perhaps their weights."""
+    """Read rows that were set apart: (X, y, sensitive_features) and, if given, their weights."""
     if not isinstance(given, tuple | list) or len(given) not in (3, 4):
         raise ValueError(
             f"`{name}` must be a tuple of (X, y, sensitive_features), with sample_weight as a fourth entry "
@@ -186,7 +149,7 @@ def read_rows_apart(given: Any, name: str) -> Problem:
 
 
 def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
-    """Tell which rows that were set apart hold the positive label, the second of two."""
+    """Mark the rows that have the positive label, the second of two."""
     found = rows.labels.classes
     strange = [label for label in found if label not in classes]
     if strange:
@@ -195,18 +158,18 @@ def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
             f"{classes[1]!r}: give both the same labels."
         )
     if len(found) == 1:
-        raise ValueError(f"`{name}` holds one label only ({found[0]!r}): give rows of both labels.")
+        raise ValueError(f"`{name}` has only one label ({found[0]!r}): give rows of both labels.")
     return rows.labels.codes == found.index(classes[1])
 
 
 def labels_in_order(labels: Labels) -> tuple[Any, Any]:
-    """Give the negative label and the positive one, as plain Python has them."""
+    """Give the negative label and the positive one as plain Python values."""
     first, second = np.asarray(labels.classes).tolist()
     return (first, second) if labels.positive else (second, first)
 
 
 def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:
-    """Give the line of each ratio that is to reach one.
+    """Give the line of each ratio.
 
     Parameters
     ----------
@@ -250,17 +213,16 @@ def check_line(at_least: Any, name: str = "at_least") -> float:
     at_least : float
         The line.
     name : str, default="at_least"
-        What the error message calls it.
+        Its name in error messages.
 
     Raises
     ------
     TypeError
-        If it is no number.
+        If it is not a number.
     ValueError
         If it is not in (0, 1].
     """
-    if isinstance(at_least, bool) or not isinstance(at_least, Real):
-        raise TypeError(f"`{name}` must be a number in (0, 1], got {at_least!r}.")
+    _check_number(name, at_least, "(0, 1]")
     if not 0 < float(at_least) <= 1:
         raise ValueError(f"`{name}` must be in (0, 1], as a ratio is, got {at_least}.")
     return float(at_least)
@@ -272,7 +234,7 @@ def check_confidence(confidence: Any) -> float | None:
     Parameters
     ----------
     confidence : float or None
-        None, which asks for no bound, is given back as it is.
+        None means that no bound is needed, and is returned unchanged.
 
     Raises
     ------
@@ -283,77 +245,53 @@ def check_confidence(confidence: Any) -> float | None:
     """
     if confidence is None:
         return None
-    if isinstance(confidence, bool) or not isinstance(confidence, Real):
-        raise TypeError(f"`confidence` must be a number in (0.5, 1), got {confidence!r}.")
+    _check_number("confidence", confidence, "(0.5, 1)")
     if not 0.5 < float(confidence) < 1:
         raise ValueError(f"`confidence` must be in (0.5, 1), got {confidence}.")
     return float(confidence)
 
 
+def _check_number(name: str, value: Any, interval: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a number in {interval}, got {value!r}.")
+
+
 def two_classes(problem: Problem) -> Labels:
-    """Give a target of two classes, or say that rates need one."""
-    remedy = f"{COMPARE_TARGET}."
+    """Give a target of two classes, or refuse another."""
     if problem.target.kind == "continuous":
-        raise ValueError(f"`y` must have two classes and is continuous (Unknown label type): {remedy}")
-    labels = problem.labels
-    if len(labels.classes) == 1:
-        raise ValueError(f"`y` must have two classes and has only one class, {labels.classes[0]!r}.")
-    if len(labels.classes) > 2:
         raise ValueError(
-            f"`y` must have two classes and has {len(labels.classes)}: {remedy} Only binary classification "
-            "is supported."
+            f"`y` must have two classes and is continuous (Unknown label type): {COMPARE_TARGET}."
         )
-    return labels
+    classes = problem.labels.classes
+    if len(classes) == 1:
+        raise ValueError(f"`y` must have two classes and has only one class, {classes[0]!r}.")
+    if len(classes) > 2:
+        raise ValueError(
+            f"`y` must have two classes and has {len(classes)}: {COMPARE_TARGET}. Only binary "
+            "classification is supported."
+        )
+    return problem.labels
 
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-Fold = tuple[Rows, Rows]
-
-_FAR = 0.05  # what a row far from the threshold counts for, beside one at it
+_FAR = 0.05  # the weight of a row far from the threshold, relative to one at it
 _TINY = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Models:
-    """A fitted model of the label, and one of the groups of each attribute.
-
-    Parameters
-    ----------
-    label : Model
-        Of the label.
-    groups : tuple of Model
-        Of each attribute's groups, given features and label.
-    """
-
-    label: Model
-    groups: tuple[Model, ...]
-
-    def knowledge(self, table: Table, weights: FloatArray) -> Knowledge:
-        """Give what they know of other rows."""
-        known = tuple(groups_given_labels(own, table) for own in self.groups)
-        return Knowledge(_of_positive(self.label.score(table)), known, weights)
+def knowledge_of(label: Model, groups: Sequence[Model], table: Table, weights: FloatArray) -> Knowledge:
+    """Give the predictions of fitted models for other rows."""
+    known = tuple(groups_given_labels(own, table) for own in groups)
+    return Knowledge(_of_positive(label.score(table)), known, weights)
 
 
 class Learner:
-    """Fits one estimator of the label, and one of the groups, on rows of a table."""
+    """Fits an estimator of the label and one of the groups on rows of a table."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        group_estimator: Any,
-        table: Table,
-        positive: Bools,
-        attributes: Sequence[Attribute],
-        *,
-        sample_weight: FloatArray | None,
-        seed: int,
-        workers: int,
-    ) -> None:
-        self._estimator, self._group_estimator = estimator, group_estimator
-        self._table, self._positive, self._seed, self._workers = table, positive, seed, workers
-        self._weights = sample_weight
-        self._target = Variable("y", "classes", positive.astype(np.int32), (False, True))
+    def __init__(self, model: Any, problem: Problem, attributes: Sequence[Attribute], seed: int) -> None:
+        self._estimator, self._seed, self._workers = model.estimator, seed, n_workers(model.n_jobs)
+        self._group_estimator = model.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
+        self._table, self._weights = problem.table, problem.sample_weight
+        positive = problem.labels.is_positive.astype(np.int32)
+        self._target = Variable("y", "classes", positive, (False, True))
         self._groups = [
             Variable(
                 f"group {number}",
@@ -366,65 +304,53 @@ class Learner:
         ]
         self._engines: dict[Any, Engine] = {}
         self.n_fits = 0
-        self.seen: tuple[Rows, Knowledge] | None = None
+        self.seen: tuple[Positions, Knowledge] | None = None
 
-    def out_of_fold(self, folds: Sequence[Fold], *, label: bool = True) -> tuple[Rows, Knowledge]:
-        """Give the validated rows, ascending, and what models know of each that were not fitted on it."""
-        labels = [self._label_task(train, validation) for train, validation in folds] if label else []
-        groups = [self._group_task(own, train) for own in self._groups for train, _ in folds]
-        models = self._fit([*labels, *groups])
-        order = np.concatenate([validation for _, validation in folds])
-        by_row = np.argsort(order, kind="stable")
-        rows = order[by_row]
-        positive = self._positive[order].astype(np.float64)
+    def out_of_fold(self, folds: Sequence[Fold], *, label: bool = True) -> tuple[Positions, Knowledge]:
+        """Give the validation rows, ascending, and predictions for each by models not fitted on it."""
+        tasks = [self._label_task(train, validation) for train, validation in folds] if label else []
+        n_labels = len(tasks)
+        tasks += [self._group_task(own, train) for own in self._groups for train, _ in folds]
+        models = self._fit(tasks)
+        labels, groups = models[:n_labels], models[n_labels:]
+        parts = [validation for _, validation in folds]
+        rows = np.concatenate(parts)
+        positive = self._target.labels[rows].astype(np.float64)
         if label:
-            positive = np.concatenate([_of_positive(model.scores) for model in models[: len(labels)]])
-        known = [
-            groups_given_labels(model, self._table.take(folds[number % len(folds)][1]))
-            for number, model in enumerate(models[len(labels) :])
-        ]
+            positive = np.concatenate([_of_positive(model.scores) for model in labels])
+        by_row = np.argsort(rows, kind="stable")
+        known = Knowledge(positive, self._known(groups, parts), self.weights_of(rows)).take(by_row)
+        # Every model of a fold also scores rows that it has seen: those that the next one validates.
+        others = [*parts[1:], parts[0]]
+        self.seen = None
+        if label and all(np.isin(own, train).all() for own, (train, _) in zip(others, folds, strict=True)):
+            pairs = zip(labels, others, strict=True)
+            scores = [_of_positive(model.score(self._table.take(own))) for model, own in pairs]
+            every = np.concatenate(others)
+            pairs_of_groups = self._known(groups, others)
+            self.seen = every, Knowledge(np.concatenate(scores), pairs_of_groups, self.weights_of(every))
+        return rows[by_row], known
+
+    def _known(
+        self, models: Sequence[Model], parts: Sequence[Positions]
+    ) -> tuple[tuple[FloatArray, FloatArray], ...]:
+        """Give the probabilities of groups by the models of each attribute, one per part of the rows."""
+        tables = [self._table.take(rows) for rows in parts]
+        known = [groups_given_labels(model, tables[j % len(parts)]) for j, model in enumerate(models)]
         pairs = []
-        for start in range(0, len(known), len(folds)):
-            negatives, positives = zip(*known[start : start + len(folds)], strict=True)
-            pairs.append((np.concatenate(negatives)[by_row], np.concatenate(positives)[by_row]))
-        self.seen = self._seen(folds, models[: len(folds)], models[len(folds) :]) if label else None
-        return rows, Knowledge(positive[by_row], tuple(pairs), self.weights_of(rows))
+        for start in range(0, len(known), len(parts)):
+            negatives, positives = zip(*known[start : start + len(parts)], strict=True)
+            pairs.append((np.concatenate(negatives), np.concatenate(positives)))
+        return tuple(pairs)
 
-    def _seen(
-        self, folds: Sequence[Fold], labels: Sequence[Model], groups: Sequence[Model]
-    ) -> tuple[Rows, Knowledge] | None:
-        """Let every model of a fold score rows that it has seen: those that the next one validates."""
-        others = [folds[(number + 1) % len(folds)][1] for number in range(len(folds))]
-        if not all(np.isin(own, train).all() for own, (train, _) in zip(others, folds, strict=True)):
-            return None
-        found = [
-            Models(label, tuple(groups[number :: len(folds)])).knowledge(
-                self._table.take(own), self.weights_of(own)
-            )
-            for number, (label, own) in enumerate(zip(labels, others, strict=True))
-        ]
-        pairs = tuple(
-            (
-                np.concatenate([own.groups[place][0] for own in found]),
-                np.concatenate([own.groups[place][1] for own in found]),
-            )
-            for place in range(len(self._groups))
-        )
-        every = np.concatenate(others)
-        return every, Knowledge(
-            np.concatenate([own.positive for own in found]), pairs, self.weights_of(every)
-        )
-
-    def fit(self, rows: Rows | None = None, *, groups: bool = True) -> Models:
-        """Fit models on some rows, or on all; `groups` says whether to fit those of the groups too."""
+    def fit(self, rows: Positions | None = None, *, groups: bool = True) -> list[Model]:
+        """Fit the model of the label on some rows or all, and with `groups` those of the groups too."""
         rows = np.arange(self._table.n_rows, dtype=np.int32) if rows is None else rows
-        tasks = [self._label_task(rows, rows[:1])]
-        tasks += [self._group_task(own, rows) for own in self._groups] if groups else []
-        label, *others = self._fit(tasks)
-        return Models(label, tuple(others))
+        tasks = [self._group_task(own, rows) for own in self._groups] if groups else []
+        return self._fit([self._label_task(rows, rows[:1]), *tasks])
 
-    def teach(self, student: Any, rows: Rows, scores: FloatArray, threshold: float) -> Model:
-        """Fit a regressor on the log odds of some rows' scores; those near the threshold count most."""
+    def teach(self, student: Any, rows: Positions, scores: FloatArray, threshold: float) -> Model:
+        """Fit a regressor on the log odds of scores; rows near the threshold count most."""
         labels = np.zeros(self._table.n_rows)
         labels[rows] = _log_odds(scores)
         weights = None
@@ -433,44 +359,45 @@ class Learner:
         taught = Variable("score", "continuous", labels)
         return self._fit([Task(student, taught, rows, self._seed, rows[:1], weights)])[0]
 
-    def label_model(self, weights: FloatArray, rows: Rows) -> Model:
-        """Fit the estimator with weights of its own, one for each of the rows."""
-        own = self._own_weights(rows)
-        product = weights if own is None else own * weights
+    def label_model(self, weights: FloatArray, rows: Positions) -> Model:
+        """Fit the estimator on some rows with these weights."""
+        product = weights if self._weights is None else self._weights[rows] * weights
         return self._fit([Task(self._estimator, self._target, rows, self._seed, rows[:1], product)])[0]
 
-    def weights_of(self, rows: Rows) -> FloatArray:
+    def weights_of(self, rows: Positions) -> FloatArray:
         """Give how much rows count."""
         return np.ones(len(rows)) if self._weights is None else self._weights[rows]
 
-    def _label_task(self, rows: Rows, scored: Rows) -> Task:
-        return Task(self._estimator, self._target, rows, self._seed, scored, self._own_weights(rows))
+    def _label_task(self, rows: Positions, scored: Positions) -> Task:
+        weights = None if self._weights is None else self._weights[rows]
+        return Task(self._estimator, self._target, rows, self._seed, scored, weights)
 
-    def _group_task(self, group: Variable, rows: Rows) -> Task:
+    def _group_task(self, group: Variable, rows: Positions) -> Task:
         weights = None if self._weights is None else mean_one(self._weights[rows])
         return Task(self._group_estimator, group, rows, self._seed, rows[:1], weights)
 
-    def _own_weights(self, rows: Rows) -> FloatArray | None:
-        return None if self._weights is None else self._weights[rows]
-
     def _fit(self, tasks: Sequence[Task]) -> list[Model]:
-        """Fit all tasks, side by side where the engine lets them, and give the models in their order."""
+        """Fit all tasks, in parallel if the engine allows it, and give the models in their order."""
         self.n_fits += len(tasks)
-        engines = [self._engine(task) for task in tasks]
+        engines = []
+        for task in tasks:
+            kind: Any = engine_class(task.estimator, self._table)
+            if kind not in self._engines:
+                self._engines[kind] = kind(self._table, self._target)
+            engines.append(self._engines[kind])
+        jobs = list(zip(tasks, engines, strict=True))
         for engine in dict.fromkeys(engines):
-            engine.prepare([task for task, own in zip(tasks, engines, strict=True) if own is engine])
+            engine.prepare([task for task, own in jobs if own is engine])
         workers = self._workers if all(engine.in_threads for engine in engines) else 1
-        return list(ThreadExecutor(workers).run(_fitted, list(zip(tasks, engines, strict=True))))
 
-    def _engine(self, task: Task) -> Engine:
-        kind: Any = engine_class(task.estimator, self._table)
-        if kind not in self._engines:
-            self._engines[kind] = kind(self._table, self._target)
-        return self._engines[kind]
+        def fit(job: tuple[Task, Engine], shared: None, stop: threading.Event) -> Model:
+            return job[1].fit(job[0], stop)
+
+        return list(ThreadExecutor(workers).run(fit, jobs))
 
 
 def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed: int) -> list[Fold]:
-    """Read or deal the folds, and refuse one that lacks what is to be learnt or measured."""
+    """Read or make the folds, and refuse one that lacks a label or a group."""
     if isinstance(cv, int | np.integer):
         folds = deal_folds(problem, [seed, 1], int(cv), np.arange(problem.n_rows, dtype=np.int32))
     else:
@@ -484,8 +411,8 @@ def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed:
             if len(lacking):
                 name = list_names([attribute.names[group] for group in lacking])
                 raise ValueError(
-                    f"The training rows of fold {number} hold no row of group {name}: use folds that have "
-                    "rows of every group. A number of folds does, unless `groups` keeps all of them together."
+                    f"The training rows of fold {number} have no row of group {name}: use folds that have "
+                    "rows of every group. Folds given as a number do, unless `groups` keeps a group together."
                 )
     return folds
 
@@ -494,13 +421,13 @@ def check_both_labels(positive: Bools, what: str) -> None:
     """Refuse rows of one label only."""
     if positive.all() or not positive.any():
         raise ValueError(
-            f"Too few rows: the {len(positive)} {what} hold one class only. Give more rows of each label, or "
+            f"Too few rows: the {len(positive)} {what} have one class only. Give more rows of each label, or "
             "`validation` rows."
         )
 
 
-def deal_folds(problem: Problem, seed: list[int], count: int, rows: Rows) -> list[Fold]:
-    """Deal some rows into folds of about the same labels and groups."""
+def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -> list[Fold]:
+    """Divide rows into folds with about the same labels and groups."""
     cells = 2 * problem.groups.codes[rows] + problem.labels.is_positive[rows]
     blocks = None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
     dealt = deal_rows(cells, [1 / count] * count, np.random.default_rng(seed), blocks)
@@ -512,24 +439,24 @@ def deal_folds(problem: Problem, seed: list[int], count: int, rows: Rows) -> lis
     return [(rows[dealt != fold], rows[dealt == fold]) for fold in np.unique(dealt)]
 
 
-def group_predictability(
-    knowledge: Knowledge, attribute: int, classes: npt.NDArray[np.integer[Any]]
-) -> float:
-    """Say how much of the doubt about groups the features take away: 0 none, 1 all of it."""
-    p = knowledge.positive[:, np.newaxis]
-    negative, positive = knowledge.groups[attribute]
-    known = (1 - p) * negative + p * positive
-    weights = knowledge.weights
-    own = np.maximum(known[np.arange(len(classes)), classes], np.finfo(np.float64).eps)
-    shares = np.bincount(classes, weights, minlength=known.shape[1]) / weights.sum()
-    shares = shares[shares > 0]
-    doubt = -float(shares @ np.log(shares))
-    left = -float(np.average(np.log(own), weights=weights))
-    return max(0.0, 1 - left / doubt) if doubt > 0 else 1.0
+def group_predictability(knowledge: Knowledge, codes: Sequence[Codes]) -> float:
+    """Measure how much uncertainty about groups the features remove, 0 to 1: that of the worst attribute."""
+    p, weights, found = knowledge.positive[:, np.newaxis], knowledge.weights, []
+    for (negative, positive), classes in zip(knowledge.groups, codes, strict=True):
+        if classes.max() >= negative.shape[1]:
+            continue
+        known = (1 - p) * negative + p * positive
+        own = np.maximum(known[np.arange(len(classes)), classes], np.finfo(np.float64).eps)
+        shares = np.bincount(classes, weights, minlength=known.shape[1]) / weights.sum()
+        shares = shares[shares > 0]
+        doubt = -float(shares @ np.log(shares))
+        left = -float(np.average(np.log(own), weights=weights))
+        found.append(max(0.0, 1 - left / doubt) if doubt > 0 else 1.0)
+    return min(found, default=0.0)
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Tell whether an estimator, or the last step of a pipeline, takes weights."""
+    """Check whether an estimator, or the last step of a pipeline, accepts weights."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
@@ -539,16 +466,16 @@ def takes_weights(estimator: Any) -> bool:
 
 
 def check_regressor(student: Any) -> None:
-    """Refuse what does not learn numbers."""
+    """Refuse an object that is not a regressor."""
     from fado._compat import is_regressor
 
     check_instance("student", student)
     if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
-        raise TypeError(f"`student` must be a regressor, which learns scores, got {student!r}.")
+        raise TypeError(f"`student` must be a regressor, which predicts scores, got {student!r}.")
 
 
 def nearness(log_odds: FloatArray, threshold: float) -> FloatArray:
-    """Weigh rows for a student: those near the threshold, where a mistake changes a decision, count most."""
+    """Weight rows for a student: those near the threshold, where an error changes a decision, count most."""
     return np.exp(-np.abs(log_odds - _log_odds(np.array(threshold)))) + _FAR
 
 
@@ -558,13 +485,8 @@ def _log_odds(scores: FloatArray) -> FloatArray:
     return np.log(clipped) - np.log1p(-clipped)
 
 
-def _fitted(job: tuple[Task, Engine], shared: None, stop: threading.Event) -> Model:
-    task, engine = job
-    return engine.fit(task, stop)
-
-
 def _of_positive(scores: FloatArray) -> FloatArray:
-    """Give the probabilities of the positive label, refusing what is no number."""
+    """Give the probabilities of the positive label, and refuse values that are not finite."""
     found = scores if scores.ndim == 1 else scores[:, 1]
     wrong = np.flatnonzero(~np.isfinite(found))
     if len(wrong):

@@ -1,14 +1,14 @@
-"""Aimed decisions: from what models know of rows they have not seen to the model that is handed over.
+"""Aimed decisions: from predictions for rows that models have not seen to the model that is returned.
 
 By scores: the curve is found on out-of-fold rows, and the models of label and groups are fitted again on all
-rows. By a student: the curve is found on out-of-fold rows of all folds but one, a regressor learns the scores
-of its best point, and the fold that was left out measures that very regressor. With validation rows of their
-own, both are measured there, and nothing is fitted again.
+rows. By a student: the curve is found on out-of-fold rows of all folds but one, a regressor is trained on the
+scores of its best point, and the fold that was left out validates that regressor. With separate validation
+data, both are validated there, and nothing is fitted again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,38 +17,46 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from fado._messages import warn_user
-from fado.aim._curve import Coefficients, Curve, Knowledge, Point, Rows, decision_scores, point_of
+from fado.aim._curve import (
+    Bools,
+    Codes,
+    FloatArray,
+    Knowledge,
+    Point,
+    Rows,
+    curve_points,
+    decision_scores,
+    point_of,
+)
 from fado.aim._learning import (
-    Attribute,
     Fold,
     Learner,
-    Models,
     check_both_labels,
+    deal_folds,
+    find_attributes,
+    find_folds,
     group_predictability,
-    groups_of,
+    knowledge_of,
     labels_apart,
-    numbered_as,
+    labels_in_order,
     read_rows_apart,
 )
-from fado.aim._lines import ALLOWANCE, INTERVAL, Lines, log_factors_frame
-from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
-from fado.metrics import RATIO_NAMES, Budget, measure
+from fado.aim._lines import ALLOWANCE, Lines
+from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, detach
+from fado.metrics import Budget
 from fado.models import Facts, GroupRates, Part
-from fado.tabular import Groups, Problem, Table, columns_that_determine, title_in_full
+from fado.tabular import Problem, Table, columns_that_determine
 
-__all__ = ["Aim", "Aimed", "Yardstick", "combined_scorer", "default_student", "tell_facts", "with_test_rows"]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int32]
 
-STUDENT_TREES = 3  # times those of the estimator: it learns from two models
-_MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in errors: with a confidence, and without
+INNER_FOLDS = 5
+STUDENT_TREES = 3  # times those of the estimator, as it learns from two models
+_MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in standard errors, by confidence or not
 
 
 @dataclass(frozen=True, eq=False)
 class Aimed:
-    """What came of it."""
+    """The model that was found, with all that was measured."""
 
     scorer: Scorer
     untouched: Scorer
@@ -58,7 +66,6 @@ class Aimed:
     chosen: int
     scores: FloatArray
     rows: Rows
-    attributes: tuple[Attribute, ...]
     lines: Lines
     predictability: float
     each_alone: bool = False
@@ -73,65 +80,52 @@ class Aimed:
         return bool(self.lines.limits) and self.lines.reached(self.point.counts)
 
     def reason(self, missing: int | None) -> str:
-        """Say why lines are not reached, or that they are by worse decisions only; else nothing."""
+        """Explain why lines are not reached, or that only worse decisions reach them; else give no text."""
+        known = self.predictability
         if self.reached:
-            return self.lines.caveat(self.points[0], self.point, self.predictability)
+            return self.lines.caveat(self.points[0], self.point, known)
         return self.lines.reason(
-            self.point,
-            self.rows.positive,
-            self.attributes,
-            predictability=self.predictability,
-            each_alone=self.each_alone,
-            missing=missing,
+            self.point, self.rows.positive, predictability=known, each_alone=self.each_alone, missing=missing
         )
 
-    def untouched_threshold(self, budget: Budget) -> float:
+    def untouched_threshold(self) -> float:
         """Give the threshold at which the untouched model keeps the budget on the validation rows."""
-        return budget.threshold(self.rows.positive, self.untouched_scores, self.rows.weights)
+        return self.lines.budget.threshold(self.rows.positive, self.untouched_scores, self.rows.weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """The rows, what is asked of decisions on them, and the models that learn."""
+    """The rows, the lines that decisions on them must reach, and the models."""
 
     learner: Learner
-    table: Table
-    positive: Bools
-    attributes: tuple[Attribute, ...]
+    problem: Problem
     folds: Sequence[Fold]
     lines: Lines
-    budget: Budget
-    seed: int
-    deal: Callable[[Positions], list[Fold]]
-    validation: tuple[Table, Bools, FloatArray] | None = None
+    validation: tuple[Table, Rows] | None = None
 
     def missing_rows(self, *, all_folds: bool) -> int | None:
-        """Give how many more rows any result would need, before anything is fitted, and warn of them."""
-        lines, attributes = self.lines, self.attributes
+        """Give how many more rows any model would need, before the first fit, and warn about them."""
         if self.validation is not None:
-            positive = self.validation[1]
+            lines, rows = self.lines, self.validation[1]
         else:
-            validated = np.concatenate([own for _, own in (self.folds if all_folds else self.folds[-1:])])
-            attributes, rows = self._at(validated)
-            positive = rows.positive
+            lines, rows = self._at(np.concatenate([own for _, own in self.folds[0 if all_folds else -1 :]]))
             lines = replace(lines, allowance=ALLOWANCE) if all_folds else lines
-        missing = lines.missing_rows(self.budget, positive, attributes)
+        missing = lines.missing_rows(rows.positive)
         if missing:
-            told = lines.too_few(positive, attributes, missing)
-            warn_user(f"A confidence of {lines.confidence:g} is out of reach: {told}")
+            too_few = lines.too_few(rows.positive, missing)
+            warn_user(f"A confidence of {lines.confidence:g} is out of reach: {too_few}")
         return missing
 
     def by_scores(self) -> Aimed:
         """Combine the models of label and groups."""
         if self.validation is not None:
-            table, _, weights = self.validation
-            models = self.learner.fit()
-            knowledge, rows = models.knowledge(table, weights), self._own_rows()
-            return self._combined(models, knowledge, rows, self.attributes, self.lines)
+            table, rows = self.validation
+            label, *groups = models = self.learner.fit()
+            return self._combined(models, knowledge_of(label, groups, table, rows.weights), rows, self.lines)
         validated, knowledge = self.learner.out_of_fold(self.folds)
-        attributes, rows = self._at(validated)
+        lines, rows = self._at(validated)
         check_both_labels(rows.positive, "validation rows")
-        found = self._combined(None, knowledge, rows, attributes, replace(self.lines, allowance=ALLOWANCE))
+        found = self._combined(None, knowledge, rows, replace(lines, allowance=ALLOWANCE))
         return replace(
             found,
             threshold=self._moved_threshold(found.point, found.scorer),
@@ -140,163 +134,145 @@ class Aim:
         )
 
     def _moved_threshold(self, point: Point, scorer: Scorer) -> float:
-        """Give the threshold at which models of all rows are expected to spend what those of folds did."""
-        seen, n_folds = self.learner.seen, len(self.folds)
-        if seen is None or self.budget.kind == "threshold":
+        """Give the threshold at which models of all rows are expected to select as many as those of folds."""
+        seen, n_folds, budget = self.learner.seen, len(self.folds), self.lines.budget
+        if seen is None or budget.kind == "threshold":
             return point.threshold
         rows, knowledge = seen
-        weights = self.learner.weights_of(rows)
-        positive = self.positive[rows]
-        counted = self.budget.counted(positive)
-        scores = decision_scores(knowledge, point.coefficients)
-        by_heart = float(np.average((scores >= point.threshold)[counted], weights=weights[counted]))
-        spent = point.fpr if self.budget.kind == "fpr" else point.selection_rate
+        positive = self.problem.labels.is_positive
+        counted = budget.counted(positive[rows])
+        selected = decision_scores(knowledge, point.coefficients) >= point.threshold
+        by_heart = float(np.average(selected[counted], weights=knowledge.weights[counted]))
+        kind: Any = "fpr" if budget.kind == "fpr" else "selection_rate"
+        spent: float = getattr(point, kind)
         share = spent - (spent - by_heart) * (n_folds - 1) / n_folds
         if not 0 < share < 1:
             return point.threshold
-        kind: Any = "fpr" if self.budget.kind == "fpr" else "selection_rate"
-        every = scorer.score(self.table)
-        return Budget(kind, share).threshold(
-            self.positive, every, self.learner.weights_of(np.arange(len(every), dtype=np.int32))
-        )
+        weights = self.learner.weights_of(np.arange(len(positive), dtype=np.int32))
+        return Budget(kind, share).threshold(positive, scorer.score(self.problem.table), weights)
 
     def by_student(self, student: Any) -> Aimed:
-        """Teach a regressor the scores of the best point, and measure it on rows that it has not seen."""
-        learnt, table, attributes, theirs = self.last_fold()
-        folds = self.folds if self.validation is not None else self.deal(learnt)
+        """Train a regressor on the scores of the best point, and validate it on rows that it has not seen."""
+        learnt, table, lines, theirs = self.last_fold()
+        folds = self.folds if self.validation is not None else self._inner_folds(learnt)
         validated, knowledge = self.learner.out_of_fold(folds)
         rows = self._at(validated)[1]
-        points = self._curve(knowledge, rows).points()
+        points = _points(knowledge, rows, lines)
         chosen = self._point_for_student(points, len(theirs.positive) / len(validated))
         point = points[chosen]
-        taught = decision_scores(knowledge, point.coefficients)
-        untouched = scorer = detach(self.learner.fit(learnt, groups=False).label)
-        if not point.coefficients.moves_nothing:
+        moved = point.coefficients
+        taught = decision_scores(knowledge, moved)
+        untouched = scorer = detach(*self.learner.fit(learnt, groups=False))
+        if not moved.moves_nothing:
             scorer = StudentScorer(detach(self.learner.teach(student, validated, taught, point.threshold)))
         scores = scorer.score(table)
-        measured = point_of(scores, theirs, self.lines.limits, self.budget, point.coefficients, point.demand)
         return Aimed(
             scorer,
             untouched,
             untouched.score(table),
-            measured,
+            point_of(scores, theirs, lines.limits, lines.budget, moved, point.demand),
             points,
             chosen,
             scores,
             theirs,
-            attributes,
-            self.lines,
-            self._predictability(knowledge, rows),
-            self._each_alone(point, self.lines, knowledge, rows),
+            lines,
+            group_predictability(knowledge, rows.codes),
+            _each_alone(point, lines, knowledge, rows),
             self._spread(validated, taught),
         )
 
-    def last_fold(self) -> tuple[Positions, Table, tuple[Attribute, ...], Rows]:
-        """Give the rows to learn from, and those that validate: set apart, or the last fold's."""
+    def last_fold(self) -> tuple[Positions, Table, Lines, Rows]:
+        """Give the training rows and the validation rows: rows set apart, or those of the last fold."""
         if self.validation is not None:
-            every = np.arange(self.table.n_rows, dtype=np.int32)
-            return every, self.validation[0], self.attributes, self._own_rows()
+            table, rows = self.validation
+            return np.arange(self.problem.n_rows, dtype=np.int32), table, self.lines, rows
         learnt, left_out = self.folds[-1]
-        check_both_labels(self.positive[left_out], "validation rows of the last fold")
-        return learnt, self.table.take(left_out), *self._at(left_out)
+        lines, rows = self._at(left_out)
+        check_both_labels(rows.positive, "validation rows of the last fold")
+        return learnt, self.problem.table.take(left_out), lines, rows
 
     def memberships(self, learnt: Positions) -> tuple[FloatArray, float]:
-        """Give rows' probabilities of groups, given features and label, and how well features tell them."""
-        rows, knowledge = self.learner.out_of_fold(self.deal(learnt), label=False)
+        """Give rows' probabilities of groups, given features and label, and how predictable groups are."""
+        validated, knowledge = self.learner.out_of_fold(self._inner_folds(learnt), label=False)
+        rows = self._at(validated)[1]
         negative, positive = knowledge.groups[0]
-        known = np.where(self.positive[rows][:, np.newaxis], positive, negative)
-        return known, self._predictability(knowledge, self._at(rows)[1])
+        known = np.where(rows.positive[:, np.newaxis], positive, negative)
+        return known, group_predictability(knowledge, rows.codes)
 
-    def _combined(
-        self,
-        models: Models | None,
-        knowledge: Knowledge,
-        rows: Rows,
-        attributes: tuple[Attribute, ...],
-        lines: Lines,
-    ) -> Aimed:
-        """Choose a point of the curve, and fit what decides there on all rows if it is not fitted yet."""
-        points = self._curve(knowledge, rows).points()
+    def _combined(self, models: list[Model] | None, knowledge: Knowledge, rows: Rows, lines: Lines) -> Aimed:
+        """Select a point of the curve, and fit its models on all rows if they are not fitted yet."""
+        points = _points(knowledge, rows, lines)
         chosen = lines.choose(points)
         point = points[chosen]
-        untouched = point.coefficients.moves_nothing
-        if models is None:
-            models = self.learner.fit(groups=not untouched)
+        moved = point.coefficients
+        label, *groups = map(detach, models or self.learner.fit(groups=not moved.moves_nothing))
+        scorer: Scorer = label
+        if not moved.moves_nothing:
+            scorer = CombinedScorer(label, tuple(groups), moved.negative, moved.positive)
         return Aimed(
-            combined_scorer(models, point.coefficients),
-            detach(models.label),
+            scorer,
+            label,
             knowledge.positive,
             point,
             points,
             chosen,
-            decision_scores(knowledge, point.coefficients),
+            decision_scores(knowledge, moved),
             rows,
-            attributes,
             lines,
-            self._predictability(knowledge, rows),
-            self._each_alone(point, lines, knowledge, rows),
+            group_predictability(knowledge, rows.codes),
+            _each_alone(point, lines, knowledge, rows),
         )
 
-    def _each_alone(self, point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
-        """Tell whether lines that are not all reached could each be reached without the others."""
-        if len(lines.limits) < 2 or lines.reached(point.counts):
-            return False
-        for limit, line in zip(lines.limits, lines.lines, strict=True):
-            alone = replace(lines, limits=(limit,), lines=(line,))
-            points = Curve(knowledge, rows, [limit], [line], self.budget, self.seed).points()
-            if not any(alone.reached(own.counts) for own in points):
-                return False
-        return True
-
-    def _curve(self, knowledge: Knowledge, rows: Rows) -> Curve:
-        return Curve(knowledge, rows, self.lines.limits, self.lines.lines, self.budget, self.seed)
-
     def _point_for_student(self, points: Sequence[Point], share: float) -> int:
-        """Choose where a student is likely to reach the lines on so many times as many rows."""
+        """Select the point where a student is likely to reach the lines on `share` times as many rows."""
         asked = self.lines.confidence
         level = float(ndtr(_MARGIN[asked is not None] + (0.0 if asked is None else ndtri(asked))))
-        lines = replace(self.lines, confidence=level)
         fewer = [replace(point, counts=tuple(own.times(share) for own in point.counts)) for point in points]
-        return lines.choose(fewer)
+        return replace(self.lines, confidence=level).choose(fewer)
 
-    def _at(self, rows: Positions) -> tuple[tuple[Attribute, ...], Rows]:
-        """Give the attributes and the labels of some training rows."""
-        attributes = tuple(replace(own, validation=own.codes[rows]) for own in self.attributes)
-        codes = tuple(own.classes[own.validation] for own in attributes)
-        return attributes, Rows(self.positive[rows], codes, self.learner.weights_of(rows))
+    def _at(self, rows: Positions) -> tuple[Lines, Rows]:
+        """Give the lines for some training rows, and their labels and groups."""
+        lines = self.lines.at([own.codes[rows] for own in self.lines.attributes])
+        return lines, lines.rows(self.problem.labels.is_positive[rows], self.learner.weights_of(rows))
 
-    def _own_rows(self) -> Rows:
-        """Give the labels of the validation rows that were set apart."""
-        assert self.validation is not None  # noqa: S101 - for the type checker
-        _, positive, weights = self.validation
-        return Rows(positive, tuple(own.classes[own.validation] for own in self.attributes), weights)
-
-    def _predictability(self, knowledge: Knowledge, rows: Rows) -> float:
-        """Say how well features tell the group that they tell worst."""
-        found = [
-            group_predictability(knowledge, number, codes)
-            for number, codes in enumerate(rows.codes)
-            if codes.max() < knowledge.groups[number][0].shape[1]
-        ]
-        return min(found, default=0.0)
+    def _inner_folds(self, rows: Positions) -> list[Fold]:
+        return deal_folds(self.problem, [self.lines.seed, 2], INNER_FOLDS, rows)
 
     def _spread(self, rows: Positions, scores: FloatArray) -> FloatArray:
-        found = np.full(self.table.n_rows, np.nan)
+        found = np.full(self.problem.n_rows, np.nan)
         found[rows] = scores
         return found
 
 
-def combined_scorer(models: Models, coefficients: Coefficients) -> Scorer:
-    """Give what decides: the model of the label, with those of the groups if they move anything."""
-    label = detach(models.label)
-    if coefficients.moves_nothing:
-        return label
-    groups = tuple(detach(own) for own in models.groups)
-    return CombinedScorer(label, groups, coefficients.negative, coefficients.positive)
+def gather(model: Any, problem: Problem, given: Any, asked: dict[str, float], seed: int) -> Aim:
+    """Gather the rows, the lines and the models."""
+    apart = None if given is None else read_rows_apart(given, "validation")
+    attributes = find_attributes(problem, apart, model.attributes, model.min_group_size)
+    budget = Budget.read(model.budget, model.max_fpr)
+    lines = Lines.between(attributes, asked, model.confidence, budget, seed)
+    own = None
+    if apart is not None:
+        weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
+        positive = labels_apart(labels_in_order(problem.labels), apart, "validation")
+        own = apart.table, lines.rows(positive, weights)
+    learner = Learner(model, problem, attributes, seed)
+    return Aim(learner, problem, find_folds(model.cv, problem, attributes, seed), lines, own)
+
+
+def _points(knowledge: Knowledge, rows: Rows, lines: Lines) -> list[Point]:
+    return curve_points(knowledge, rows, lines.limits, lines.budget, lines.seed)
+
+
+def _each_alone(point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
+    """Check whether lines that are not reached together can each be reached alone."""
+    if len(lines.limits) < 2 or lines.reached(point.counts):
+        return False
+    alone = [replace(lines, limits=(limit,)) for limit in lines.limits]
+    return all(any(own.reached(point.counts) for point in _points(knowledge, rows, own)) for own in alone)
 
 
 def default_student(estimator: Any) -> Any:
-    """Give a regressor that learns scores: LightGBM, with the estimator's own settings if it is that too."""
+    """Give a regressor for scores: LightGBM, with the estimator's settings if that is LightGBM too."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     if not isinstance(estimator, LGBMClassifier):
@@ -306,184 +282,64 @@ def default_student(estimator: Any) -> Any:
     return LGBMRegressor(**kept | {"n_estimators": STUDENT_TREES * own["n_estimators"]})
 
 
-DRAWS = 200
-
-
-@dataclass(frozen=True, eq=False)
-class Yardstick:
-    """How rows of any part are measured."""
-
-    attributes: tuple[Attribute, ...]
-    budget: Budget
-    confidence: float | None
-    seed: int
-
-    @property
-    def level(self) -> float:
-        """The confidence level of intervals."""
-        return 2 * (self.confidence or INTERVAL) - 1
-
-    def measure(
-        self, positive: Bools, scores: FloatArray, threshold: float, weights: FloatArray
-    ) -> dict[str, float]:
-        """Give all metrics of some rows, with intervals."""
-        by_attribute = {}
-        for own in self.attributes:
-            by_attribute[own.name], _ = measure(
-                positive,
-                scores,
-                own.validation,
-                own.names,
-                budget=self.budget,
-                threshold=threshold,
-                n_boot=DRAWS,
-                random_state=self.seed,
-                sample_weight=None if (weights == weights[0]).all() else weights,
-                left_out=~own.compared,
-                confidence=self.level,
-            )
-        found = dict(next(iter(by_attribute.values())))
-        if len(by_attribute) == 1:
-            return found
-        for ratio in RATIO_NAMES:
-            lowest = min(by_attribute.values(), key=lambda own: np.nan_to_num(own[ratio], nan=-1.0))
-            for end in ("", "_low", "_high"):
-                found[f"{ratio}{end}"] = lowest[f"{ratio}{end}"]
-                found |= {f"{ratio}[{name}]{end}": own[f"{ratio}{end}"] for name, own in by_attribute.items()}
-        return found
-
-    def without_rows(self) -> Yardstick:
-        """Give the same without the groups of any rows, to be kept."""
-        nobody = np.empty(0, dtype=np.int64)
-        return replace(
-            self, attributes=tuple(replace(own, codes=nobody, validation=nobody) for own in self.attributes)
-        )
-
-    def of_rows(self, rows: Problem, how: str) -> Yardstick:
-        """Give the same with the groups of other rows; groups that are new are not compared."""
-        theirs = groups_of(rows.protected, how, rows.n_rows)
-        if len(theirs) != len(self.attributes):
-            raise ValueError(
-                f"The rows have {len(rows.protected)} protected attributes, unlike the training rows: give "
-                "both the same."
-            )
-        found = []
-        for number, own in enumerate(self.attributes):
-            groups = theirs.get(own.name, list(theirs.values())[number])
-            every = numbered_as(own.names, own.titles, groups)
-            compared = np.append(own.compared, np.zeros(len(every) - len(own.compared), dtype=np.bool_))
-            found.append(
-                replace(
-                    own, names=every.names, titles=every.titles, validation=every.codes, compared=compared
-                )
-            )
-        return replace(self, attributes=tuple(found))
-
-    def groups(self, codes: Sequence[npt.NDArray[np.int64]]) -> list[Groups]:
-        """Give the rows' groups of each attribute, by what people call them."""
-        pairs = zip(self.attributes, codes, strict=True)
-        found = {own.name: Groups(theirs, own.names, own.titles) for own, theirs in pairs}
-        if len(found) > 1:
-            return [title_in_full(name, groups) for name, groups in found.items()]
-        return list(found.values())
-
-    def part(self, name: str, positive: Bools, codes: Sequence[npt.NDArray[np.int64]]) -> Part:
-        """Count the rows of a part, every group once."""
-        parts = [Part.of(name, positive, own) for own in self.groups(codes)]
-        return Part(name, tuple(group for own in parts for group in own.groups))
-
-
 def tell_facts(
-    aimed: Aimed,
-    yardstick: Yardstick,
-    *,
-    by: str,
-    lines: dict[str, float],
-    estimator: Any,
-    problem: Problem,
-    target: Any,
-    metrics: dict[str, float],
-    reason: str,
-    n_fits: int,
-    min_group_size: int,
+    model: Any, aimed: Aimed, asked: dict[str, float], problem: Problem, target: Any, learnt: dict[str, Any]
 ) -> Facts:
-    """Gather what the card of an aimed model tells."""
-    ratio = next(iter(lines))
-    moved = log_factors_frame(aimed.point, aimed.attributes)
-    untouched = aimed.point.coefficients.moves_nothing
+    """Gather what the card of an aimed model shows."""
+    lines, untouched = aimed.lines, aimed.point.coefficients.moves_nothing
     factors = {
-        f"log factor of {label}s, {row['group']}": float(row[label])
-        for _, row in moved.iterrows()
+        f"log factor of {label}s, {moved['group']}": moved[label]
+        for moved in lines.log_factors(aimed.point.coefficients)
         for label in ("negative", "positive")
     }
+    giveaways = [columns_that_determine(own, problem.table, frozenset()) for own in problem.protected]
+    titles = [pair for own in lines.attributes for pair in zip(own.titles, own.compared, strict=True)]
     facts = Facts(
         target=target if isinstance(target, str) and target else "y",
         protected=[variable.name for variable in problem.protected],
-        ratio=ratio,
-        at_least=lines[ratio],
-        lines=lines,
-        budget=yardstick.budget,
+        ratio=next(iter(asked)),
+        at_least=next(iter(asked.values())),
+        lines=asked,
+        budget=lines.budget,
         reached=aimed.reached,
-        confidence=aimed.lines.confidence,
-        why=reason,
-        estimator=type(estimator).__name__,
-        parameters=estimator.get_params(deep=True),
-        intervention="" if untouched else f"aimed {by}",
+        confidence=lines.confidence,
+        why=learnt["reason_"],
+        estimator=type(model.estimator).__name__,
+        parameters=model.estimator.get_params(deep=True),
+        intervention="" if untouched else f"aimed {model.by}",
         settings={} if untouched else factors,
-        fits=n_fits,
+        fits=learnt["n_fits_"],
         models=len(aimed.points),
-        chosen=_how_chosen(aimed, by),
-        parts=[
-            yardstick.part("training", problem.labels.is_positive, [own.codes for own in aimed.attributes])
-        ],
-        giveaways=[
-            problem.table.names[column]
-            for column in sorted(
-                {
-                    column
-                    for variable in problem.protected
-                    for column in columns_that_determine(variable, problem.table, frozenset())
-                }
-            )
-        ],
-        left_out=[
-            title
-            for own in aimed.attributes
-            for title, kept in zip(own.titles, own.compared, strict=True)
-            if not kept
-        ],
-        min_group_size=min_group_size,
-        seed=yardstick.seed,
+        chosen=_how_chosen(aimed, model.by),
+        parts=[_part("training", lines, problem.labels.is_positive, [own.codes for own in lines.attributes])],
+        giveaways=[problem.table.names[column] for column in sorted(set().union(*giveaways))],
+        left_out=[title for title, kept in titles if not kept],
+        min_group_size=model.min_group_size,
+        seed=lines.seed,
     )
-    return with_part(
-        facts,
-        yardstick,
-        "validation",
-        aimed.rows.positive,
-        aimed.rows.weights,
-        (aimed.scores, aimed.point.threshold),
-        (aimed.untouched_scores, aimed.untouched_threshold(yardstick.budget)),
-        metrics,
-    )
+    after = aimed.scores, aimed.point.threshold
+    before = aimed.untouched_scores, aimed.untouched_threshold()
+    rows, metrics = aimed.rows, learnt["metrics_"]
+    return _with_part(facts, lines, "validation", rows.positive, rows.weights, after, before, metrics)
 
 
 def _how_chosen(aimed: Aimed, by: str) -> str:
-    """Say how the point was chosen."""
+    """State how the point was selected."""
     every = f"{len(aimed.points)} {'fits' if by == 'weights' else 'points of the trade-off'}"
-    line = "the line" if len(aimed.lines.lines) == 1 else "all lines"
+    line = "the line" if len(aimed.lines.limits) == 1 else "all lines"
     again = ""
     if aimed.threshold is not None:
         again = (
-            " Models of folds were measured, out of fold; the model that decides was fitted again on all "
-            f"rows, and its threshold moved from {aimed.point.threshold:.6g} to {aimed.threshold:.6g}, where "
-            "it is expected to select as many."
+            " The figures are those of models fitted on folds, for rows that they have not seen. The final "
+            "model was fitted again on all rows, and its threshold moved from "
+            f"{aimed.point.threshold:.6g} to {aimed.threshold:.6g}, where it is expected to select as many."
         )
     if aimed.point.coefficients.moves_nothing and aimed.reached:
         return f"The untouched model reaches {line}, and is left as it is.{again}"
     if not aimed.reached:
         return f"None of {every} reached {line}; the closest was kept.{again}"
     if by == "student":
-        return f"Of {every}, a student learnt the one that was likely to reach {line}."
+        return f"Of {every}, the student was trained on the one that was likely to reach {line}."
     if aimed.lines.confidence is not None and by == "scores":
         return (
             f"Of {every}, tested from the most equal one back, it is the last whose lower bounds reach "
@@ -493,30 +349,19 @@ def _how_chosen(aimed: Aimed, by: str) -> str:
 
 
 def with_test_rows(
-    facts: Facts,
-    yardstick: Yardstick,
-    how: str,
-    test: Any,
-    labels: tuple[Any, Any],
-    model: tuple[Scorer, float],
-    untouched: tuple[Scorer, float],
+    facts: Facts, lines: Lines, how: str, test: Any, labels: tuple[Any, Any], *models: tuple[Scorer, float]
 ) -> Facts:
-    """Give the facts with what the model and the untouched one do on test rows, by their thresholds."""
+    """Add the figures of the model and of the untouched one on test data, at their thresholds."""
     rows = read_rows_apart(test, "test")
-    return with_part(
-        facts,
-        yardstick.of_rows(rows, how),
-        "test",
-        labels_apart(labels, rows, "test"),
-        np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight,
-        (model[0].score(rows.table), model[1]),
-        (untouched[0].score(rows.table), untouched[1]),
-    )
+    positive = labels_apart(labels, rows, "test")
+    weights = np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight
+    after, before = ((scorer.score(rows.table), threshold) for scorer, threshold in models)
+    return _with_part(facts, lines.of_rows(rows, how), "test", positive, weights, after, before)
 
 
-def with_part(
+def _with_part(
     facts: Facts,
-    yardstick: Yardstick,
+    lines: Lines,
     name: str,
     positive: Bools,
     weights: FloatArray,
@@ -524,19 +369,24 @@ def with_part(
     before: tuple[FloatArray, float],
     metrics: dict[str, float] | None = None,
 ) -> Facts:
-    """Give the facts with what was measured on another part."""
-    codes = [own.validation for own in yardstick.attributes]
-    found = metrics or yardstick.measure(positive, *after, weights)
+    """Add the figures of another part of the data."""
+    codes = [own.validation for own in lines.attributes]
     decided, untouched = (scores >= threshold for scores, threshold in (after, before))
     rates = [
         rate
-        for groups in yardstick.groups(codes)
-        for rate in GroupRates.of(name, positive, groups, decided, untouched, weights, yardstick.level)
+        for groups in lines.groups(codes)
+        for rate in GroupRates.of(name, positive, groups, decided, untouched, weights, lines.level)
     ]
     return replace(
         facts,
-        parts=[*facts.parts, yardstick.part(name, positive, codes)],
-        measured={**facts.measured, name: found},
-        before={**facts.before, name: yardstick.measure(positive, *before, weights)},
+        parts=[*facts.parts, _part(name, lines, positive, codes)],
+        measured={**facts.measured, name: metrics or lines.measure(positive, *after, weights)},
+        before={**facts.before, name: lines.measure(positive, *before, weights)},
         rates=[*facts.rates, *rates],
     )
+
+
+def _part(name: str, lines: Lines, positive: Bools, codes: Sequence[Codes]) -> Part:
+    """Count the rows of a part of the data by group."""
+    parts = [Part.of(name, positive, own) for own in lines.groups(codes)]
+    return Part(name, tuple(group for own in parts for group in own.groups))

@@ -1,4 +1,4 @@
-"""The whole trade-off between ratios and performance, from a valuation's own models."""
+"""The whole trade-off between ratios and performance, from the models behind a valuation."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import seed_from
-from fado.aim._curve import Curve, Knowledge, Point, Rows, decision_scores
+from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_scores
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
-from fado.aim._lines import Lines, curve_frame
+from fado.aim._lines import Lines
 from fado.metrics import Budget
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    Problem,
-    Variable,
-    check_min_group_size,
-    group_rows,
-    read_problem,
-)
+from fado.tabular import MIN_GROUP_SIZE, Problem, check_min_group_size, group_rows, read_problem
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["trade_off", "trade_off_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,56 +37,60 @@ def trade_off(
     min_group_size: int = MIN_GROUP_SIZE,
     random_state: Any = 0,
 ) -> pd.DataFrame:
-    """Give what every level of a ratio costs, from the out-of-bag probabilities of a valuation.
+    """Compute what every level of a ratio costs, from the out-of-bag probabilities of a valuation.
 
-    Nothing is fitted. The models behind the values say of every row, which they have not seen, how likely its
-    label and its groups are; the best decisions that do not see the group follow from that.
+    Nothing is fitted. The models behind the values predict the label and the groups of every row that they
+    have not seen; the best decisions that do not use the group follow from these probabilities.
 
     Parameters
     ----------
     valuation : Valuation
         Made with ``OutOfBagEntropy(keep_probabilities=True)``, or with `Valuation.from_probabilities`.
     y : array-like of shape (n_rows,)
-        The target of the rows that were valued, of two classes.
+        The target of the valued rows, with two classes.
     sensitive_features : Series, array, DataFrame or dict
-        Their protected attributes; each has groups of its own.
+        Their protected attributes; the groups of each are compared separately.
     ratio : str or mapping of str to float, default="fpr_ratio"
         A ratio, or several with their lines, as for `AimedEstimator`.
     at_least : float, default=0.8
-        The line, in (0, 1], if `ratio` is a name. It says which points are close together.
+        The line, in (0, 1], if `ratio` is a name. Points are closest together around it.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive.
     confidence : float, default=0.9
-        In (0.5, 1), that of the lower bounds.
+        The confidence of the lower bounds, in (0.5, 1).
     budget : Budget or pair of kind and limit, optional
         Another budget instead of `max_fpr`.
     sample_weight : array-like of shape (n_rows,), optional
         How much each row counts.
     pos_label : label, optional
-        The positive label; None is the larger of the two.
+        The positive label; None means the larger of the two.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are left out of the ratios.
+        Groups that have fewer rows than this and less than 1 % of the table are not compared.
     random_state : int, RandomState or None, default=0
-        The seed of the rows that the curve is sought on, if there are more than 200,000.
+        The seed for drawing 200,000 rows to find the curve on, if there are more.
 
     Returns
     -------
     DataFrame
-        One row per point, the untouched decisions first; more is asked of each than of the one before, and
-        of the last that rates be equal. The columns are those of `AimedEstimator.path_`: ``tpr`` with its
-        interval, ``ratio`` with its lower bound ``low``, the groups' rates that it compares, and the log
-        factors. ``tpr_change`` is what a point adds to the untouched true-positive rate, with its standard
-        error: both decide the same rows, so it is known better than either rate.
+        One row per point, the untouched decisions first; each point is more equal than the one before, and
+        the last has equal rates. The columns are those of `AimedEstimator.path_`: ``tpr`` with its interval,
+        ``ratio`` with its lower bound ``low``, the groups' rates, and the log factors. ``tpr_change`` is the
+        difference from the untouched true-positive rate, with its standard error: both decide the same rows,
+        so the difference is known better than either rate.
+
+    See Also
+    --------
+    fado.AimedEstimator : Train the model of a point.
 
     Notes
     -----
-    The models of a valuation are means over bags, and those of the groups do not see columns that give an
-    attribute away. `AimedEstimator` fits models of its own, which see all that the estimator sees; its curve
-    may be a little above or below this one.
+    The models of a valuation are means over bags, and those of the groups do not see columns that determine
+    an attribute. `AimedEstimator` fits separate models, which see all that the estimator sees; its curve may
+    be a little above or below this one.
 
     Examples
     --------
-    What models said is made up here: one half of the rows is likely of the second group and scores higher.
+    The predictions are invented here: half of the rows are probably of the second group and score higher.
 
     >>> import numpy as np
     >>> from fado import Valuation
@@ -105,8 +100,10 @@ def trade_off(
     >>> p_group = np.where(half, 0.8, 0.2)
     >>> p_y = np.where(half, 0.3, 0.1) + 0.4 * rng.random(4000)
     >>> group, y = rng.random((2, 4000)) < [p_group, p_y]
-    >>> told = Valuation.from_probabilities(p_y, {"group": np.column_stack([1 - p_group, p_group])})
-    >>> curve = trade_off(told, y, sensitive_features={"group": group}, max_fpr=0.2)
+    >>> p_groups = np.column_stack([1 - p_group, p_group])
+    >>> valuation = Valuation.from_probabilities(p_y, {"group": p_groups})
+    >>> groups = {"group": group}
+    >>> curve = trade_off(valuation, y, sensitive_features=groups, max_fpr=0.2)
     >>> curve[["tpr", "ratio", "low"]].iloc[[0, -1]].round(2)
          tpr  ratio   low
     0   0.47   0.29  0.26
@@ -155,7 +152,7 @@ def trade_off_of(
     confidence: float,
     seed: int,
 ) -> pd.DataFrame:
-    """Give what `trade_off` gives, of a problem that has been read and between groups that were chosen.
+    """Do what `trade_off` does, for a problem that has been read and given groups.
 
     Parameters
     ----------
@@ -164,16 +161,16 @@ def trade_off_of(
     problem : Problem
         With a target of two classes.
     compared : sequence of ndarray of bool
-        Of each protected attribute, which of its groups, as `fado.tabular.group_rows` gives them, are
+        For each protected attribute, which of its groups, as `fado.tabular.group_rows` gives them, are
         compared.
     lines : mapping of str to float
         The line of each ratio.
     budget : Budget
         What sets the threshold.
     confidence : float
-        Of the lower bounds.
+        The confidence of the lower bounds.
     seed : int
-        Of the rows that the curve is sought on, if there are many.
+        The seed for drawing rows to find the curve on, if there are many.
     """
     groups = [group_rows([variable]) for variable in problem.protected]
     attributes = tuple(
@@ -186,22 +183,19 @@ def trade_off_of(
         & np.all([np.isfinite(own[0][:, 0]) for own in knowledge.groups], axis=0)
     )
     knowledge = knowledge.take(known)
-    rows = Rows(
-        problem.labels.is_positive[known],
-        tuple(own.classes[own.codes[known]] for own in attributes),
-        knowledge.weights,
-    )
-    asked = Lines.between(attributes, lines, confidence)
+    asked = Lines.between(attributes, lines, confidence, budget, seed)
+    asked = asked.at([own.codes[known] for own in attributes])
+    rows = asked.rows(problem.labels.is_positive[known], knowledge.weights)
     if not asked.limits:
         raise ValueError("There are no two groups to compare.")
-    points = Curve(knowledge, rows, asked.limits, asked.lines, budget, seed).points()
-    frame = curve_frame(points, asked, attributes, None).drop(columns="chosen")
+    points = curve_points(knowledge, rows, asked.limits, budget, seed)
+    frame = asked.frame(points, None).drop(columns="chosen")
     frame[["tpr_change", "tpr_change_error"]] = _changes(points, knowledge, rows)
     return frame
 
 
 def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> FloatArray:
-    """Give each point's change of the true-positive rate, row by row, and its standard error."""
+    """Give each point's change of the true-positive rate, and its standard error."""
     positive = np.flatnonzero(rows.positive)
     known, weights = knowledge.take(positive), rows.weights[positive]
     decided = [
@@ -210,7 +204,7 @@ def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> Float
     found = []
     for own in decided:
         change = float(np.average(own - decided[0], weights=weights))
-        # Where few are decided differently, one more gained and one more lost keep the error from being too
+        # Where few decisions differ, one more row gained and one more lost keep the error from being too
         # small (Bonett and Price, 2012).
         squares = weights**2 @ (own - decided[0] - change) ** 2 + 2 * np.mean(weights**2)
         found.append((change, float(np.sqrt(squares)) / float(weights.sum())))
@@ -218,18 +212,17 @@ def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> Float
 
 
 def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribute, ...]) -> Knowledge:
-    """Give what the valuation's models know, with groups as the attributes number them."""
-    probabilities = valuation.probabilities
-    assert probabilities is not None  # noqa: S101 - for the type checker
+    """Give the probabilities of the valuation, with groups as the attributes number them."""
+    probabilities = valuation.probabilities or {}
     labels = problem.labels
     if probabilities["y"].shape[1] != 2:
         raise ValueError(
             f"The valuation's target has {probabilities['y'].shape[1]} classes, and rates need two: value "
             "the rows with a target of two."
         )
-    places = _places(valuation, "y", labels.classes)
+    places = _places(valuation, "y", probabilities["y"], labels.classes)
     positive = labels.positive or 0
-    first, second = places[1 - positive], places[positive]
+    both = [places[1 - positive], places[positive]]
     pairs = []
     names = [name for name in probabilities if name != "y"]
     for variable, own in zip(problem.protected, attributes, strict=True):
@@ -239,35 +232,22 @@ def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribu
         if name not in probabilities:
             kept = ", ".join(map(repr, names)) or "none"
             raise ValueError(f"The valuation keeps no probabilities of {name!r}; it keeps those of {kept}.")
-        pairs.append(_of_groups(valuation, name, variable, own, first, second))
+        known = probabilities[name]
+        places = _places(valuation, name, known, variable.classes)
+        group_of = np.full(known.shape[2], own.n_classes)  # levels without rows belong to nobody
+        for code, group in {*zip(variable.labels.tolist(), own.codes.tolist(), strict=True)}:
+            group_of[places[int(code)]] = own.classes[group]
+        summed = np.zeros((2, len(known), own.n_classes + 1))
+        for level, number in enumerate(group_of):
+            summed[:, :, number] += known[:, both, level].T
+        pairs.append((summed[0, :, :-1], summed[1, :, :-1]))
     weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
-    return Knowledge(probabilities["y"][:, second], tuple(pairs), weights)
+    return Knowledge(probabilities["y"][:, both[1]], tuple(pairs), weights)
 
 
-def _of_groups(
-    valuation: Valuation, name: str, variable: Variable, own: Attribute, first: int, second: int
-) -> tuple[FloatArray, FloatArray]:
-    """Add up the probabilities of levels that are one group here."""
-    probabilities = valuation.probabilities
-    assert probabilities is not None  # noqa: S101 - for the type checker
-    told = probabilities[name]
-    places = _places(valuation, name, variable.classes)
-    group_of = np.full(told.shape[2], own.n_classes, dtype=np.intp)  # levels without rows belong to nobody
-    for code, group in {*zip(variable.labels.tolist(), own.codes.tolist(), strict=True)}:
-        group_of[places[int(code)]] = own.classes[group]
-    summed = np.zeros((2, len(told), own.n_classes + 1))
-    for level, number in enumerate(group_of):
-        summed[0, :, number] += told[:, first, level]
-        summed[1, :, number] += told[:, second, level]
-    return summed[0, :, :-1], summed[1, :, :-1]
-
-
-def _places(valuation: Valuation, name: str, classes: tuple[Any, ...]) -> list[int]:
-    """Say in which column of the probabilities each class stands."""
-    probabilities = valuation.probabilities
-    assert probabilities is not None  # noqa: S101 - for the type checker
-    width = probabilities[name].shape[-1]
-    known = valuation.classes.get(name)
+def _places(valuation: Valuation, name: str, given: FloatArray, classes: tuple[Any, ...]) -> list[int]:
+    """Find the column of each class in the probabilities."""
+    width, known = given.shape[-1], valuation.classes.get(name)
     if known is None:
         if width != len(classes):
             raise ValueError(

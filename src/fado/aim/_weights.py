@@ -1,9 +1,9 @@
-"""Which log factors to try next: from the rates that were measured, towards the line and no further.
+"""Which log factors to try next: from the measured rates towards the line, and no further.
 
 The search is a function of the steps before. As long as no step has reached the line, every group's log
-factor is moved by how far its rate lies outside the band that the line allows, over how much rates have moved
-so far for a move of the factors. Once one has, the search goes back towards the steps that have not: the less
-is moved, the more of the performance stays.
+factor is moved by how far its rate is outside the range that the line allows, divided by how much rates have
+moved so far per move of the factors. Once a step has reached it, the search goes back towards the steps that
+have not, because smaller moves cost less performance.
 """
 
 from __future__ import annotations
@@ -14,16 +14,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from fado.aim._curve import RATES, Coefficients, Point, point_of
+from fado.aim._curve import RATES, Bools, Coefficients, FloatArray, Point, point_of
 from fado.aim._lines import Lines
 from fado.aim._scores import Aim, Aimed
-from fado.engine import Model, Scorer, detach
-
-__all__ = ["Search", "Step", "cell_weights", "search_weights"]
-
-FloatArray = npt.NDArray[np.float64]
+from fado.engine import Scorer, detach
 
 _CLOSE = 0.01  # above the line, where the search ends
 _FIRST_SLOPE = 0.6  # of log rates over log factors, before anything is known
@@ -31,16 +26,16 @@ _SLOPES = (0.2, 2.5)
 _LEAST_MOVE, _LARGEST_MOVE = 0.1, 2.5  # of a log factor in one step
 _LARGEST_MOVE_OF_MANY = 1.0  # where there are more than two groups
 _LARGEST = 7.0  # a factor of about 1,000 between two groups
-_INNER = 0.12  # of a bracket, which is left to either side
-_NARROW = 0.02  # a bracket of log factors that nothing is won in
+_INNER = 0.12  # of a bracket, left out at either end
+_NARROW = 0.02  # a bracket of log factors too narrow for any gain
 _SAME = 0.001
-_WIDE = 0.2  # a gap between steps in which something may lie
+_WIDE = 0.2  # a gap between steps that is worth a step
 _INSIDE = 0.95
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a model achieved with some log factors."""
+    """The figures of a model with some log factors."""
 
     log_factors: tuple[float, ...]
     log_rates: tuple[float, ...]
@@ -67,12 +62,12 @@ class Search:
     max_fits: int
 
     def figure(self, step: Step) -> float:
-        """Give what must reach the line, the ratio or its lower bound; -inf if it is undefined."""
+        """Give the figure that must reach the line, the ratio or its lower bound; -inf if undefined."""
         figure = step.low if self.by_bound else step.ratio
         return -math.inf if math.isnan(figure) else figure
 
     def reached(self, step: Step) -> bool:
-        """Tell whether a step reaches the line."""
+        """Check whether a step reaches the line."""
         return self.figure(step) >= self.at_least
 
     def best(self, steps: Sequence[Step]) -> int:
@@ -90,10 +85,10 @@ class Search:
         return self._between(steps, above) if above else self._onwards(steps)
 
     def _onwards(self, steps: Sequence[Step]) -> FloatArray | None:
-        """Move every group by how far its rate lies outside the band."""
+        """Move every group by how far its rate is outside the range."""
         last = steps[-1]
         outside, errors, largest = self._outside(last), np.asarray(last.errors), _LARGEST_MOVE
-        if len(outside) > 2:  # a few rows' rate may be chance, and one of many groups is always far out
+        if len(outside) > 2:  # rates of few rows vary by chance, and one of many groups is always far out
             outside, largest = outside * outside**2 / (outside**2 + errors**2), _LARGEST_MOVE_OF_MANY
         move = np.clip(outside / _slope(steps), -largest, largest)
         overshot = len(steps) > 1 and float(outside @ self._outside(steps[-2])) < 0
@@ -105,20 +100,20 @@ class Search:
         return there if np.abs(there - now).max() > _SAME else _halfway(steps)
 
     def _outside(self, step: Step) -> FloatArray:
-        """Say how far each log rate lies above or below the band that the line allows."""
+        """Give how far each log rate is above or below the range that the line allows."""
         aimed = min(self.at_least + _CLOSE / 2, 1.0)
         if self.by_bound and 0 < step.low < step.ratio:
             aimed = min(aimed * step.ratio / step.low, 1.0)
         rates, width = np.asarray(step.log_rates), -math.log(aimed)
         width = min(width, _INSIDE * float(np.ptp(rates)))  # the ratio itself was below the line
-        # The band lies where the least is to be moved, and groups of many events count for more.
+        # The range that needs the smallest moves is used; groups of many events count for more.
         lows = np.unique(np.concatenate([rates, rates - width]))[:, np.newaxis]
         outside = rates - np.clip(rates, lows, lows + width)
         costs = np.abs(outside) @ (1 / np.asarray(step.errors))
         return outside[np.lexsort([(outside != 0).sum(axis=1), costs.round(9)])[0]]
 
     def _between(self, steps: Sequence[Step], above: Sequence[Step]) -> FloatArray | None:
-        """Go back from the weakest step above the line towards the strongest below it still weaker."""
+        """Go back from the weakest step above the line towards the strongest weaker one below it."""
         upper = min(above, key=_strength)
         if self.figure(upper) <= self.at_least + _CLOSE:
             return None
@@ -135,7 +130,7 @@ class Search:
 
 
 def _halfway(steps: Sequence[Step]) -> FloatArray | None:
-    """Give what lies halfway between the two neighbours furthest apart; None if all lie close together."""
+    """Give the middle of the two neighbours that are furthest apart; None if all are close together."""
     ordered = sorted(steps, key=_strength)
     pairs = [(_strength(b) - _strength(a), a, b) for a, b in pairwise(ordered)]
     if not pairs:
@@ -147,7 +142,7 @@ def _halfway(steps: Sequence[Step]) -> FloatArray | None:
 
 
 def _slope(steps: Sequence[Step]) -> float:
-    """Estimate how much log rates fall as log factors rise, both beside the other groups'."""
+    """Estimate how much log rates fall as log factors rise, both relative to the other groups."""
     if len(steps) < 2:
         return _FIRST_SLOPE
     first, last = steps[-2], steps[-1]
@@ -164,80 +159,67 @@ def _centred(numbers: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _strength(step: Step) -> float:
-    """Say how far apart the groups furthest from each other were moved."""
+    """Give the largest difference between two groups' log factors."""
     return max(step.log_factors) - min(step.log_factors)
 
 
-Bools = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int32]
-
-
 def search_weights(aim: Aim, max_fits: int) -> Aimed:
-    """Fit, measure and move the weights, until validation rows say that the ratio reaches its line."""
-    learnt, table, attributes, rows = aim.last_fold()
-    own = aim.attributes[0]
-    memberships, predictability = aim.memberships(learnt) if aim.lines.limits else (np.ones((0, 1)), 0.0)
+    """Fit, measure and change the weights until the ratio reaches its line on validation data."""
+    learnt, table, lines, rows = aim.last_fold()
+    own, limits = lines.attributes[0], lines.limits
+    memberships, predictability = aim.memberships(learnt) if limits else (np.ones((0, 1)), 0.0)
     untouched = ~own.compared[own.codes[learnt]]
-    search = Search(
-        aim.lines.lines[0] if aim.lines.lines else 1.0,
-        by_bound=aim.lines.confidence is not None,
-        max_fits=max_fits if aim.lines.limits else 1,
-    )
-    n_compared = int(own.compared.sum())
+    at_least, max_fits = (limits[0].line, max_fits) if limits else (1.0, 1)
+    search = Search(at_least, by_bound=lines.confidence is not None, max_fits=max_fits)
     steps: list[Step] = []
     points: list[Point] = []
-    first: tuple[Scorer, FloatArray] | None = None
-    kept: tuple[Model, FloatArray, FloatArray] | None = None
-    log_factors: FloatArray | None = np.zeros(n_compared)
+    models: dict[int, tuple[Scorer, FloatArray, FloatArray]] = {}
+    log_factors: FloatArray | None = np.zeros(int(own.compared.sum()))
     while log_factors is not None:
         weights = np.ones(len(learnt))
         if log_factors.any():
             weights = cell_weights(
                 np.append(log_factors, np.zeros(memberships.shape[1] - len(log_factors))),
                 memberships,
-                aim.positive[learnt],
+                aim.problem.labels.is_positive[learnt],
                 sample_weight=aim.learner.weights_of(learnt),
                 untouched=untouched,
             )
-        model = aim.learner.label_model(weights, learnt)
-        scores = detach(model).score(table)
-        point = point_of(scores, rows, aim.lines.limits, aim.budget, _shown(log_factors, own.n_classes))
-        steps.append(_step(log_factors, point, aim.lines))
+        scorer = detach(aim.learner.label_model(weights, learnt))
+        scores = scorer.score(table)
+        point = point_of(scores, rows, limits, lines.budget, _shown(log_factors, own.n_classes))
+        steps.append(_step(log_factors, point, lines))
         points.append(point)
-        if first is None:
-            first = detach(model), scores
-        if kept is None or search.best(steps) == len(steps) - 1:
-            kept = model, scores, weights
-        log_factors = search.next(steps) if aim.lines.limits else None
-    assert first is not None and kept is not None  # noqa: S101, PT018 - for the type checker
-    model, scores, weights = kept
-    chosen = search.best(steps)
-    full = np.zeros(aim.table.n_rows)
+        models[len(steps) - 1] = scorer, scores, weights
+        chosen = search.best(steps)
+        models = {place: models[place] for place in (0, chosen)}
+        log_factors = search.next(steps) if limits else None
+    scorer, scores, weights = models[chosen]
+    full = np.zeros(aim.problem.n_rows)
     full[learnt] = weights
     return Aimed(
-        detach(model),
-        *first,
+        scorer,
+        *models[0][:2],
         points[chosen],
         points,
         chosen,
         scores,
         rows,
-        attributes,
-        aim.lines,
+        lines,
         predictability,
         sample_weight=full,
     )
 
 
 def _shown(log_factors: FloatArray, n_classes: int) -> Coefficients:
-    """Say log factors of weights as coefficients of decisions: half of each for either label."""
+    """Give log factors of weights as coefficients of decisions: half of each for either label."""
     factors = np.zeros(n_classes)
     factors[: len(log_factors)] = (log_factors - log_factors.mean()) / 2 if len(log_factors) else 0.0
     return Coefficients((np.expm1(factors),), (np.expm1(-factors),))
 
 
 def _step(log_factors: FloatArray, point: Point, lines: Lines) -> Step:
-    """Gather what the search needs; half an event more than there are keeps logarithms finite."""
+    """Gather what the search needs; half an event is added to keep logarithms finite."""
     if not lines.limits:
         return Step((), (), (), point.tpr, float("nan"), float("nan"))
     (counts,), (limit,) = point.counts, lines.limits
@@ -263,7 +245,7 @@ def cell_weights(
     sample_weight: FloatArray | None = None,
     untouched: Bools | None = None,
 ) -> FloatArray:
-    """Weigh rows so that the scores of some groups fall and those of others rise.
+    """Weight rows so that the scores of some groups fall and those of others rise.
 
     In a group of log factor ``t``, negatives get the factor ``exp(t / 2)`` and positives ``exp(-t / 2)``. A
     row's weight is the mean of the factors of all groups, by its probabilities of belonging to them. Then
@@ -278,9 +260,9 @@ def cell_weights(
     positive : ndarray of bool of shape (n_rows,)
         Which rows have the positive label.
     sample_weight : ndarray of shape (n_rows,), optional
-        How much each row counts in the means of 1; None counts all rows alike.
+        How much each row counts in the means of 1; None counts all rows equally.
     untouched : ndarray of bool of shape (n_rows,), optional
-        Rows whose weight stays 1; None leaves out none.
+        Rows whose weight stays 1; None means no rows.
 
     Returns
     -------
@@ -289,7 +271,7 @@ def cell_weights(
 
     Examples
     --------
-    Two groups; each row's group is known for sure.
+    Two groups; each row's group is certain.
 
     >>> sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     >>> positive = np.array([False, True, False, True])

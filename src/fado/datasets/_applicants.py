@@ -1,11 +1,10 @@
-"""Applications: hidden traits of applicants and fraudsters, and the columns of the suite that read them.
+"""Applications: hidden traits of applicants and fraudsters, and the columns of the suite that depend on them.
 
-An applicant has an affluence, an irregularity (papers and history that do not fit together), an
-automation (how much of the session looks run by a program) and a maturity (from the age). A fraudster
-follows one of a few schemes, each of which moves the first three. Columns read the traits, every one
-with noise of its own, and never the label; only the age leans a little with it. As the schemes move
-several traits at once, each its own way, fraud shows in combinations of columns rather than in single
-ones.
+An applicant has an affluence, an irregularity (documents and history that do not fit together), an
+automation (how much of the session looks like that of a program) and a maturity (from the age). A fraudster
+follows one of a few schemes, each of which changes the first three. Every column depends on the traits plus
+independent noise, and never on the label; only the age depends a little on it. As the schemes change several
+traits together, each in another way, fraud shows in combinations of columns and not in single ones.
 """
 
 from itertools import accumulate
@@ -16,8 +15,6 @@ from numpy.typing import NDArray
 
 from fado.datasets._baf import CATEGORIES, MONTHS
 
-__all__ = ["draw_applications", "draw_separating_columns"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -26,8 +23,8 @@ Flags = NDArray[np.bool_]
 _YOUNGER = ((10, 20, 30, 40), (0.025, 0.300, 0.380, 0.295), (0.020, 0.270, 0.380, 0.330))
 _OLDER = ((50, 60, 70, 80, 90), (0.770, 0.185, 0.038, 0.005, 0.002), (0.730, 0.210, 0.050, 0.007, 0.003))
 
-# What a scheme adds to affluence, irregularity and automation. One scheme is blatant, and every model finds
-# it; the others are faint, and decide who else is flagged at a given false-positive rate.
+# What a scheme adds to affluence, irregularity and automation. One scheme is obvious, and every model detects
+# it; the others are faint, and decide who else is selected at a given false-positive rate.
 _SCHEMES = np.array(
     [
         (1.12, 0.80, 0.64),  # stolen identity: looks well off
@@ -89,7 +86,7 @@ _NOISE = np.sqrt(1 - (_WEIGHTS**2).sum(axis=0))
 
 
 def _draw_ages(rng: np.random.Generator, older: Flags, fraud: Flags) -> Ints:
-    """Draw the decade of every applicant's age within the group; fraud leans to the higher decades."""
+    """Draw the decade of every applicant's age within the group; fraudsters are older on average."""
     uniform = rng.random(older.size)
     ages = np.empty(older.size, dtype=np.int64)
     for group, (decades, honest, fraudulent) in ((~older, _YOUNGER), (older, _OLDER)):
@@ -206,7 +203,7 @@ def draw_applications(
 
 
 def draw_separating_columns(rng: np.random.Generator, fraud: Flags) -> dict[str, Floats]:
-    """Draw the columns x1 and x2, given for which rows they tell the fraud."""
+    """Draw the columns x1 and x2, given the rows whose fraud they reveal."""
     x1, x2 = rng.standard_normal((2, fraud.size)) + fraud * _SEPARATION / np.sqrt(2)
     return {"x1": x1, "x2": x2}
 

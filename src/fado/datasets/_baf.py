@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["CATEGORIES", "COLUMNS", "EXTRA_COLUMNS", "MONTHS", "NUMBERS", "load_baf"]
-
 MONTHS = 8
 
 # What the columns hold, in their order: text, by its categories, 0 or 1, whole numbers or others.
@@ -73,7 +71,7 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
     """Load a file of the public Bank Account Fraud suite (BAF, NeurIPS 2022).
 
     The suite is not part of this package: its licence does not allow that. Download it from its authors
-    and pass the path of one of its files, the base data or a variant, whole or a sample of its rows.
+    and pass the path of one of its files: the base data or a variant, complete or a sample of its rows.
 
     Parameters
     ----------
@@ -81,8 +79,8 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
         A CSV file (``.csv``, also ``.csv.gz``) or a Parquet file (``.parquet``).
     missing_as_nan : bool, default=False
         The suite writes missing values as -1 in the columns of address and bank months, session length
-        and device e-mails, and as any negative number in ``intended_balcon_amount``. They stay as they
-        are unless this is true; then they become NaN, and the columns floating-point.
+        and device e-mails, and as any negative number in ``intended_balcon_amount``. If true, they become
+        NaN, and these columns become floating-point.
 
     Returns
     -------
@@ -96,11 +94,16 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
         If there is no such file.
     ValueError
         If the file is neither CSV nor Parquet, cannot be read, lacks columns or has others, ends too
-        early, or holds values that the suite does not have. The message says which.
+        early, or has values that the suite does not have. The message says which.
 
     See Also
     --------
-    make_account_fraud : Generated data with the same columns, for use without the suite.
+    fado.datasets.make_account_fraud : Generated data with the same columns, for use without the suite.
+
+    References
+    ----------
+    S. Jesus, J. Pombal, D. Alves, A. Cruz, P. Saleiro, R. P. Ribeiro, J. Gama and P. Bizarro, "Turning the
+    Tables: Biased, Imbalanced, Dynamic Tabular Datasets for ML Evaluation", NeurIPS 2022, arXiv:2211.13358.
 
     Examples
     --------
@@ -137,7 +140,7 @@ def _read(path: Path) -> pd.DataFrame:
         else:  # utf-8-sig reads files with and without a byte-order mark
             text = dict.fromkeys(CATEGORIES, str)
             frame = pd.read_csv(path, dtype=text, encoding="utf-8-sig", low_memory=False)
-    # Whatever the two parsers trip over is one thing to the user: a file that cannot be read.
+    # Any error of the two parsers means the same to the user: the file cannot be read.
     except (ValueError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(

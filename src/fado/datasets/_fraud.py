@@ -15,11 +15,6 @@ from fado._messages import closest_names, list_names
 from fado.datasets._applicants import draw_applications, draw_separating_columns
 from fado.datasets._baf import CATEGORIES, COLUMNS, EXTRA_COLUMNS, MONTHS, NUMBERS
 
-__all__ = [
-    "make_account_fraud",
-    "temporal_split",
-]
-
 # Every chunk has a seed of its own, so the first rows do not depend on how many follow.
 _CHUNK = 10_000
 _GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
@@ -44,7 +39,7 @@ class Variant:
     late_rates : tuple of float, optional
         Fraud rates from month 6 on, where they differ from the earlier months'.
     separable_majority : tuple of bool, optional
-        Whether the columns x1 and x2 tell the majority's fraud, in the early and in the late months.
+        Whether the columns x1 and x2 reveal the majority's fraud, in the early and in the late months.
         Without it the variant has no such columns.
     """
 
@@ -65,11 +60,7 @@ VARIANTS = {
 
 
 def cell_shares(variant: Variant) -> NDArray[np.float64]:
-    """Share of the rows in every cell of month, group and label, as an array of shape (8, 2, 2).
-
-    Every month has its own fraud rate; over the months for which a variant states a rate, the
-    groups' rates average to it.
-    """
+    """Share of the rows in every cell of month, group and label, as an array of shape (8, 2, 2)."""
     early = np.arange(MONTHS) < _FIRST_LATE_MONTH
     if variant.late_rates is None:
         rates = np.outer(_relative_risk(np.full(MONTHS, True)), variant.rates)
@@ -94,17 +85,17 @@ def make_account_fraud(
     """Generate account-opening fraud data with controlled bias between two age groups.
 
     The table has the columns of the public Bank Account Fraud suite (BAF, NeurIPS 2022), so that code
-    written for one runs on the other. **It is synthetic**: drawn at random by this function, from no
-    person's data and from no row of the suite. What was calibrated is listed below; everything else was
-    made up to be plausible. A result on these data shows how a method behaves under a known bias. It is
-    not evidence about real applicants, and not a result on the suite.
+    written for one runs on the other. **It is synthetic**: this function draws it at random, without any
+    person's data and without any row of the suite. What was calibrated is listed below; everything else
+    was invented to be plausible. A result on these data shows how a method behaves under a known bias. It
+    is not evidence about real applicants, and not a result on the suite.
 
     Parameters
     ----------
     n_samples : int, default=100_000
         Number of rows. With a fixed ``random_state`` the first rows are the same for any number.
     variant : {"base", "I", "II", "III", "IV", "V"}, default="base"
-        Which bias the data have; see Notes.
+        The bias of the data; see Notes.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=None
         Seed. The same integer gives the same table; a generator is advanced by one draw.
 
@@ -118,9 +109,9 @@ def make_account_fraud(
 
     See Also
     --------
-    load_baf : Load a file of the suite itself.
-    temporal_split : Split by month.
-    protected_from : Read the groups, from ``"customer_age>=50"``.
+    fado.datasets.load_baf : Load a file of the suite itself.
+    fado.datasets.temporal_split : Split by month.
+    fado.datasets.protected_from : Read the groups, from ``"customer_age>=50"``.
 
     Notes
     -----
@@ -133,27 +124,32 @@ def make_account_fraud(
     base    77 / 23          0.9 / 1.8
     I       90 / 10          1.1 / 1.1
     II      50 / 50          0.4 / 1.9
-    III     50 / 50          1.1 / 1.1               x1 and x2 tell the majority's fraud
+    III     50 / 50          1.1 / 1.1               x1 and x2 reveal the majority's fraud
     IV      50 / 50          0.3 / 1.7               from month 6 on 1.5 / 1.5
-    V       50 / 50          1.1 / 1.1               x1 and x2 tell the majority's fraud, before month 6 only
+    V       50 / 50          1.1 / 1.1               as III, but only before month 6
     ======= ================ ======================= =========================================================
 
-    They hold to within a few rows if `n_samples` is a multiple of 10,000, for any seed, as rows are spread
-    over months, groups and labels evenly rather than at random. A month has 9.7 to 15 percent of the rows; in
-    the base data its fraud rate is between 0.88 and 1.47 percent, highest in the last two.
+    They are met to within a few rows if `n_samples` is a multiple of 10,000, for any seed, because rows are
+    spread evenly over months, groups and labels and not at random. A month has 9.7 to 15 percent of the
+    rows; in the base data its fraud rate is between 0.88 and 1.47 percent, highest in the last two.
 
     Columns are noisy readings of four hidden traits of an applicant: affluence, irregularity, automation and
-    maturity (the age). Fraud follows one of four schemes, each of which moves several traits at once; their
-    mix changes with the months, and so do application velocities and operating systems. Fraud therefore
-    shows in combinations of columns, and a model of the first months finds later ones a little changed. One
-    scheme is blatant; it makes up less of the older group's fraud than of the younger's, in all variants.
+    maturity (the age). Fraud follows one of four schemes, each of which changes several traits together.
+    The mix of schemes drifts over the months, and so do application velocities and operating systems. Fraud
+    therefore shows in combinations of columns, and later months differ a little from earlier ones. One
+    scheme is easy to detect; in all variants it is a smaller part of the older group's fraud.
 
     Difficulty was calibrated to the suite's published baselines: LightGBM models with random settings,
     trained on months 0 to 5 and measured on months 6 and 7 at a false-positive rate of 5 percent. Their
     median true-positive rate is about 0.5 on the base data and 0.7 on variant III; their median predictive
-    equality (the groups' lower false-positive rate over the higher) about 0.4 on the base data, 0.8 on I and
-    0.15 on II. ``benchmarks/account_fraud.py`` prints the figures next to the published ones. Marginal
-    distributions were set by eye to look like the suite's; nothing else was fitted to anything.
+    equality (the lower of the groups' false-positive rates divided by the higher) is about 0.4 on the base
+    data, 0.8 on I and 0.15 on II. ``benchmarks/account_fraud.py`` prints the figures next to the published
+    ones. Marginal distributions were set by eye to look like the suite's; nothing else was fitted.
+
+    References
+    ----------
+    S. Jesus, J. Pombal, D. Alves, A. Cruz, P. Saleiro, R. P. Ribeiro, J. Gama and P. Bizarro, "Turning the
+    Tables: Biased, Imbalanced, Dynamic Tabular Datasets for ML Evaluation", NeurIPS 2022, arXiv:2211.13358.
 
     Examples
     --------
@@ -247,10 +243,10 @@ def temporal_split(
     frame : pandas or polars DataFrame, or pyarrow Table
         The table to split.
     column : str, default="month"
-        The column whose values decide.
+        The column to split by.
     train, test : value or iterable of values, default=range(6), (6, 7)
-        The values whose rows go to the training part and to the test part. They must not overlap.
-        Rows with any other value, or none, are in neither part.
+        The values of the training rows and of the test rows. They must not overlap. Rows with any other
+        value, or none, are in neither part.
 
     Returns
     -------
@@ -261,6 +257,10 @@ def temporal_split(
     ------
     ValueError
         If there is no such column, a value is in both parts, or a part has no rows.
+
+    See Also
+    --------
+    fado.datasets.make_account_fraud : Generated data with a column ``month``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Data generation: rows made where cells of label and group are short of them.
+"""Data generation: make rows where a label and group have few.
 
 Names that are imported `as` themselves are for the other packages of FADO, not for users.
 """

@@ -1,16 +1,15 @@
-"""A tree for every column: which rows of the table have entries that another row could have as well.
+"""A tree for every column finds the rows of the table whose entries another row could have as well.
 
-The trees stand in sequence: that of a column sees the columns before it and the group. All is done on codes,
-the places of entries among the sorted entries of their column, so that it makes no difference how numbers are
-scaled, and an entry that is missing is one more code.
+The trees are in sequence: that of a column sees the columns before it and the group. They use codes, the
+ranks of entries among the sorted entries of their column, so that the scale of numbers makes no difference
+and a missing entry is one more code.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,102 +20,30 @@ from fado.execution import ThreadExecutor, n_workers
 from fado.interventions import minmax
 from fado.tabular import Groups, Labels, Problem, Table, columns_that_determine, take_rows
 
-__all__ = [
-    "FLOOR",
-    "ColumnTree",
-    "Entries",
-    "attributes_of",
-    "check_dense",
-    "draw_donors",
-    "draw_parents",
-    "grow_trees",
-    "row_keys",
-    "take_entries",
-    "take_more_rows",
-]
-
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
-LEAF = 10  # rows in a leaf, at least: fewer made rows that are nearer to real ones, and no better
-LEAVES = 20  # that even a few rows should have, at least, if that leaves them two rows each
-MOST_ROWS = 20_000  # that a tree is grown on; its leaves hold all
-MOST_COLUMNS = 64  # that a split is looked for in; drawn anew for each split where there are more
-CLASSES = 32  # that a tree tells apart; rarer levels count as one
+LEAF = 10  # rows in a leaf, at least: fewer give rows that are nearer to real ones, and not better
+LEAVES = 20  # at least, even for few rows, if every leaf has two rows
+MOST_ROWS = 20_000  # to grow a tree on; its leaves contain all rows
+MOST_COLUMNS = 64  # to search for a split; drawn again for each split if there are more
+CLASSES = 32  # that a tree distinguishes; rarer levels count as one
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(NamedTuple):
     """The table as trees see it."""
 
     codes: Codes
-    levelled: tuple[bool, ...]
+    levelled: list[bool]
     groups: npt.NDArray[np.int64]
     bound: frozenset[int]
     weights: FloatArray
 
-    @classmethod
-    def read(
-        cls, table: Table, groups: npt.NDArray[np.int64], bound: frozenset[int], weights: FloatArray | None
-    ) -> Entries:
-        """Encode the columns of a table."""
-        codes = np.column_stack([column.encode()[0] for column in table.columns])
-        levelled = tuple(column.levels is not None for column in table.columns)
-        weights = np.ones(table.n_rows) if weights is None else weights
-        return cls(codes, levelled, groups, bound, weights)
 
-
-@dataclass(frozen=True, eq=False)
-class ColumnTree:
-    """The leaves of one column."""
-
-    column: int
-    tree: Any
-    numbers: tuple[FloatArray | None, ...]
-    leaves: npt.NDArray[np.int64]
-    rows: Rows
-    keys: npt.NDArray[np.int64]
-    weights: FloatArray
-    n_groups: int
-    bound: bool
-
-    def draw(
-        self,
-        codes: Codes,
-        groups: npt.NDArray[np.int64],
-        parents: Rows,
-        kept: npt.NDArray[np.bool_],
-        places: FloatArray,
-    ) -> Rows:
-        """Find donors of this column's entries for rows that have entries in the columns before."""
-        leaves = self.tree.apply(_seen(codes, groups, self.numbers))
-        low = leaves * self.n_groups + (groups if self.bound else 0)
-        first = np.searchsorted(self.keys, low)
-        last = np.searchsorted(self.keys, low + (1 if self.bound else self.n_groups))
-        wanted = self.weights[first] + places * (self.weights[last] - self.weights[first])
-        found = np.clip(np.searchsorted(self.weights, wanted, side="right") - 1, first, last - 1)
-        kept = (kept & (self.leaves[parents] == leaves)) | (first == last)  # of its group, only the parent
-        return np.where(kept, parents, self.rows[found])
-
-
-def grow_trees(
-    entries: Entries, rows: Rows, seed: int, workers: int, *, progress: bool = False
-) -> list[ColumnTree]:
-    """Grow the trees of all columns on some rows, side by side."""
-    seeds = np.random.SeedSequence([seed, 2]).generate_state(entries.codes.shape[1])
-    tasks = [(j, int(own) % 2**31) for j, own in enumerate(seeds)]
-
-    def grow(task: tuple[int, int], shared: Any, stop: threading.Event) -> ColumnTree:
-        return _grow(entries, rows, *task)
-
-    grown = ThreadExecutor(workers).run(grow, tasks)
-    return list(tracked(grown, len(tasks), what="columns", show=progress))
-
-
-def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> ColumnTree:
-    """Grow one column's tree."""
+def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> Callable[..., Rows]:
+    """Grow one column's tree on some rows, and give the function that finds donors in its leaves."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     own, groups, weights = entries.codes[rows, column], entries.groups[rows], entries.weights[rows]
@@ -131,45 +58,48 @@ def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> ColumnTree:
     kind = DecisionTreeClassifier if levelled else DecisionTreeRegressor
     leaf = int(np.clip(len(rows) // LEAVES, min(2, len(rows)), LEAF))
     seen = _seen(before, groups, numbers)
-    some = _some(len(rows), seed)
+    some = np.arange(len(rows))
+    if len(rows) > MOST_ROWS:
+        some = np.sort(np.random.default_rng(seed).choice(len(rows), MOST_ROWS, replace=False))
     most = min(MOST_COLUMNS, seen.shape[1])
     tree = kind(min_samples_leaf=leaf, max_features=most, random_state=seed)
     tree.fit(seen[some], target[some], sample_weight=weights[some])
-    leaves = tree.apply(seen)
     n_groups = int(entries.groups.max()) + 1
-    keys = leaves * n_groups + groups
+    keys = tree.apply(seen) * n_groups + groups
+    leaf_of = np.full(len(entries.groups), -1, dtype=np.int64)
+    leaf_of[rows] = keys // n_groups
     order = np.argsort(keys, kind="stable")
-    everywhere = np.full(len(entries.groups), -1, dtype=np.int64)
-    everywhere[rows] = leaves
-    return ColumnTree(
-        column=column,
-        tree=tree,
-        numbers=numbers,
-        leaves=everywhere,
-        rows=rows[order],
-        keys=keys[order],
-        weights=np.concatenate([[0.0], np.cumsum(weights[order])]),
-        n_groups=n_groups,
-        bound=column in entries.bound,
-    )
+    keys, donors, sums = keys[order], rows[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    bound = column in entries.bound
+
+    def draw(
+        codes: Codes,
+        groups: npt.NDArray[np.int64],
+        parents: Rows,
+        kept: npt.NDArray[np.bool_],
+        places: FloatArray,
+    ) -> Rows:
+        """Find donors of this column's entries for rows that have entries in the columns before."""
+        leaves = tree.apply(_seen(codes, groups, numbers))
+        low = leaves * n_groups + (groups if bound else 0)
+        first, last = np.searchsorted(keys, [low, low + (1 if bound else n_groups)])
+        wanted = sums[first] + places * (sums[last] - sums[first])
+        found = np.clip(np.searchsorted(sums, wanted, side="right") - 1, first, last - 1)
+        kept = (kept & (leaf_of[parents] == leaves)) | (first == last)  # of its group, only the parent
+        return np.where(kept, parents, donors[found])
+
+    return draw
 
 
 def _seen(codes: Codes, groups: npt.NDArray[np.int64], numbers: Sequence[FloatArray | None]) -> Floats:
-    """Lay out what a tree sees: the group, then the columns."""
+    """Give the inputs of a tree: the group, then the columns."""
     columns = [groups, *codes.T]
     laid = [own if known is None else known[own] for own, known in zip(columns, numbers, strict=True)]
     return np.column_stack(laid).astype(np.float32)
 
 
-def _some(n_rows: int, seed: int) -> Rows:
-    """Draw the rows that a tree is grown on."""
-    if n_rows <= MOST_ROWS:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
-
-
 def _ordered(codes: npt.NDArray[Any], target: FloatArray) -> FloatArray:
-    """Give every level the mean of the target there, so that a split parts levels that differ in it."""
+    """Give every level the mean of the target there, so that a split separates levels that differ in it."""
     n_codes = int(codes.max(initial=-1)) + 1
     place = np.where(codes < 0, n_codes, codes)
     counts, sums = np.bincount(place, minlength=n_codes + 1), np.bincount(place, target, n_codes + 1)
@@ -179,7 +109,7 @@ def _ordered(codes: npt.NDArray[Any], target: FloatArray) -> FloatArray:
 
 
 def _classes(codes: Codes) -> npt.NDArray[np.int64]:
-    """Give the levels that occur numbers by how common they are; the rarest share a number."""
+    """Give numbers to the levels that occur, the most common first; the rarest share a number."""
     _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
@@ -187,7 +117,7 @@ def _classes(codes: Codes) -> npt.NDArray[np.int64]:
 
 
 def _ranks(codes: Codes) -> FloatArray:
-    """Give the entries' shares of lower ones, equal ones halfway; and beside them which are missing."""
+    """Give each entry's share of lower entries, equal ones counted half, and which are missing."""
     missing = codes < 0
     _, place, counts = np.unique(codes[~missing], return_inverse=True, return_counts=True)
     ranks = np.full(len(codes), 0.5)
@@ -195,17 +125,12 @@ def _ranks(codes: Codes) -> FloatArray:
     return np.column_stack([ranks, missing]) if missing.any() else ranks
 
 
-KEPT = 0.5  # of the entries in the parent's leaf are the parent's
+KEPT = 0.5  # the probability of the parent's entry if the parent is in the leaf
 TRIES = 5  # to make a row that is not a copy
 
 
 def draw_donors(
-    problem: Problem,
-    parents: Rows,
-    *,
-    seed: int,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    problem: Problem, parents: Rows, *, seed: int, n_jobs: int | None = None, progress: bool = False
 ) -> Rows:
     """Choose from which row each entry of a made row is taken.
 
@@ -215,10 +140,10 @@ def draw_donors(
     into a leaf of this tree, and takes the entry of a row in that leaf. If the parent is in the leaf too, it
     is the parent's entry with a probability of one half. Otherwise it is that of a row of the leaf, drawn by
     weight. So every entry occurs together with the label and with similar entries before it, and made rows
-    are like their parents. For a column that alone determines a protected attribute, only rows of the same
-    group give entries.
+    are similar to their parents. For a column that alone determines a protected attribute, only rows of the
+    same group give entries.
 
-    A made row that equals exactly one row of the table in every column might give a person away. It is made
+    A made row that equals exactly one row of the table in every column could identify a person. It is made
     again, without entries kept from its parent, up to five times.
 
     Parameters
@@ -230,7 +155,7 @@ def draw_donors(
     seed : int
         Seed of the trees and the draws.
     n_jobs : int, optional
-        How many trees are grown side by side; None uses every core. It changes no row.
+        How many trees are grown in parallel; None uses every core. It does not change the rows.
     progress : bool, default=False
         Whether to show a progress bar.
 
@@ -250,37 +175,53 @@ def draw_donors(
     >>> from fado.tabular import read_problem
     >>> problem = read_problem(np.arange(80).reshape(40, 2), [0, 1] * 20)
     >>> donors = draw_donors(problem, np.array([1, 3, 4]), seed=0)
-    >>> donors.shape, (donors % 2 == [[1], [1], [0]]).all()  # of the parent's label
-    ((3, 2), np.True_)
+    >>> donors % 2  # the labels of donors, equal to those of the parents
+    array([[1, 1],
+           [1, 1],
+           [0, 0]])
     """
     check_dense(problem.table)
-    workers = n_workers(n_jobs)
-    entries = Entries.read(
-        problem.table, problem.groups.codes, _bound_columns(problem), problem.sample_weight
+    columns = problem.table.columns
+    bound = {position for position in problem.positions if position is not None}
+    for variable in problem.protected:  # columns that are or determine a protected attribute
+        bound.update(columns_that_determine(variable, problem.table, frozenset(bound)))
+    entries = Entries(
+        np.column_stack([column.encode()[0] for column in columns]),
+        [column.levels is not None for column in columns],
+        problem.groups.codes,
+        frozenset(bound),
+        np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight,
     )
     labels, parents = problem.labels.codes, np.asarray(parents, dtype=np.intp)
-    donors = np.empty((len(parents), problem.table.n_columns), dtype=np.intp)
+    donors = np.empty((len(parents), len(columns)), dtype=np.intp)
     keys, counts = np.unique(row_keys(entries.codes), return_counts=True)
-    lonely = keys[counts == 1]
+    seeds = np.random.SeedSequence([seed, 2]).generate_state(len(columns))
+    tasks = [(j, int(own) % 2**31) for j, own in enumerate(seeds)]
+
+    def grow(task: tuple[int, int], rows: Rows, stop: threading.Event) -> Callable[..., Rows]:
+        return _grow(entries, rows, *task)
+
     for label in np.unique(labels[parents]).tolist():
         mine = labels[parents] == label
         rows = np.flatnonzero((labels == label) & (entries.weights > 0))
-        trees = grow_trees(entries, rows, seed, workers, progress=progress)
-        donors[mine] = _made(entries, trees, parents[mine], lonely, np.random.default_rng([seed, 3, label]))
+        grown = ThreadExecutor(n_workers(n_jobs)).run(grow, tasks, rows)
+        trees = list(tracked(grown, len(tasks), what="columns", show=progress))
+        generator = np.random.default_rng([seed, 3, label])
+        donors[mine] = _made(entries, trees, parents[mine], keys[counts == 1], generator)
     return donors
 
 
 def check_dense(table: Table) -> None:
-    """Refuse a table of which no rows are made."""
+    """Refuse a sparse matrix."""
     if table.is_sparse:
         raise ValueError(
-            '`X` is a sparse matrix, of which `method="trees"` makes no rows: pass a dense table, or set '
+            '`X` is a sparse matrix, and `method="trees"` needs a dense table: pass one, or set '
             '`method="repeat"`.'
         )
 
 
 def row_keys(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
-    """Give a number to every row of codes that others share only with equal rows, but for a tiny chance."""
+    """Give every row of codes a number that, except by a tiny chance, only equal rows share."""
     generator = np.random.default_rng(0)
     keys = np.zeros(len(codes), dtype=np.uint64)
     for j in range(codes.shape[1]):
@@ -291,12 +232,12 @@ def row_keys(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
 
 def _made(
     entries: Entries,
-    trees: list[ColumnTree],
+    trees: Sequence[Any],
     parents: Rows,
     lonely: npt.NDArray[np.uint64],
     generator: np.random.Generator,
 ) -> Rows:
-    """Make rows of parents, and make those anew that equal a row which no other does."""
+    """Make rows from parents, and make those again that equal a unique row of the table."""
     columns = np.arange(len(trees))
     donors = _walk(entries, trees, parents, KEPT, generator)
     for _ in range(TRIES):
@@ -308,29 +249,17 @@ def _made(
 
 
 def _walk(
-    entries: Entries,
-    trees: list[ColumnTree],
-    parents: Rows,
-    kept: float,
-    generator: np.random.Generator,
+    entries: Entries, trees: Sequence[Any], parents: Rows, kept: float, generator: np.random.Generator
 ) -> Rows:
-    """Make rows of parents, column by column."""
+    """Make rows from parents, column by column."""
     donors = np.empty((len(parents), len(trees)), dtype=np.intp)
     codes = np.empty((len(parents), len(trees)), dtype=np.int32)
     groups = entries.groups[parents]
-    for j, tree in enumerate(trees):
+    for j, draw in enumerate(trees):
         keeps, places = generator.random((2, len(parents)))
-        donors[:, j] = tree.draw(codes[:, :j], groups, parents, keeps < kept, places)
+        donors[:, j] = draw(codes[:, :j], groups, parents, keeps < kept, places)
         codes[:, j] = entries.codes[donors[:, j], j]
     return donors
-
-
-def _bound_columns(problem: Problem) -> frozenset[int]:
-    """Find the columns that are a protected attribute or tell it."""
-    found = {position for position in problem.positions if position is not None}
-    for variable in problem.protected:
-        found.update(columns_that_determine(variable, problem.table, frozenset(found)))
-    return frozenset(found)
 
 
 Positions = npt.NDArray[np.integer[Any]]
@@ -339,8 +268,8 @@ Positions = npt.NDArray[np.integer[Any]]
 def take_entries(X: Any, donors: Positions) -> Any:
     """Make rows whose entry of column j is taken from row ``donors[:, j]`` of `X`.
 
-    The result is of the type of `X`, and every column keeps its own type. The row labels of a pandas table
-    are those of the first column's donors.
+    The result has the type of `X`, and every column keeps its type. The row labels of a pandas table are
+    those of the donors of the first column.
 
     Parameters
     ----------
@@ -352,7 +281,8 @@ def take_entries(X: Any, donors: Positions) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> take_entries(np.array([[1, 10], [2, 20], [3, 30]]), np.array([[0, 0], [2, 1]]))
+    >>> X = np.array([[1, 10], [2, 20], [3, 30]])
+    >>> take_entries(X, np.array([[0, 0], [2, 1]]))
     array([[ 1, 10],
            [ 3, 20]])
     """
@@ -382,7 +312,7 @@ def take_entries(X: Any, donors: Positions) -> Any:
 
 
 def take_more_rows(values: Any, rows: Positions, donors: Positions | None = None) -> Any:
-    """Give all rows, and then some again, or such as are made of `donors`; as what was passed."""
+    """Give all rows, then repeated rows or rows made from `donors`, in the type that was passed."""
     if donors is None:
         taken = take_rows(values, rows)
     else:
@@ -398,7 +328,7 @@ def take_more_rows(values: Any, rows: Positions, donors: Positions | None = None
 
 
 def attributes_of(sensitive_features: Any, X: Any, rows: Positions, *, named: bool) -> Any:
-    """Give the protected attributes of all rows and of those made, as what they were passed as."""
+    """Give the protected attributes of given and made rows, in the type that was passed."""
     if named and isinstance(sensitive_features, list | tuple):
         names = list(sensitive_features)
         return X.select(names) if isinstance(X, pa.Table) else X[names]
@@ -409,7 +339,7 @@ def attributes_of(sensitive_features: Any, X: Any, rows: Positions, *, named: bo
     return None if sensitive_features is None else take_more_rows(sensitive_features, rows)
 
 
-FLOOR = 0.3  # of the chance of the row of most utility, for that of least: no row is out of the question
+FLOOR = 0.3  # the chance of the row of least utility, relative to that of the highest
 
 
 def draw_parents(
@@ -420,7 +350,7 @@ def draw_parents(
     sample_weight: FloatArray | None,
     generator: np.random.Generator,
 ) -> Rows:
-    """Draw as many parents in every cell as rows are to be made there, a row any number of times."""
+    """Draw one parent for each row to be made in a cell; a row may be drawn many times."""
     drawn = [np.zeros(0, dtype=np.intp)]
     for label, group in np.argwhere(made).tolist():
         rows = np.flatnonzero((labels.codes == label) & (groups.codes == group))

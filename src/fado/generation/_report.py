@@ -1,4 +1,4 @@
-"""What made rows are like: can models learn from them, or tell them apart; how near are they to real rows."""
+"""The quality of made rows: what models learn from them, whether they detect them, how near real rows are."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
 from fado.valuation import read_validation
 
-__all__ = ["as_positions", "checking_estimator", "generation_report", "nearest_distances", "train_and_score"]
-
 Bools = npt.NDArray[np.bool_]
 
-FOLDS = 5  # of the model that tells made rows from real ones
-MOST_ROWS = 2_000  # of each kind whose nearest rows are looked for
+FOLDS = 5  # of the model that distinguishes made rows from real ones
+MOST_ROWS = 2_000  # of each kind, for the search of nearest rows
 
 
 def generation_report(
@@ -39,15 +37,15 @@ def generation_report(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
-    """Make a table with as many rows of each label and group as X has, and compare it with real rows.
+    """Make a table with as many rows of each label and group as X, and compare it with real rows.
 
     Parameters
     ----------
     X, y, sensitive_features
-        The rows that others are made from, as for `UtilityAwareOverSampler`. All rows of a label and group
-        are equally likely to be parents.
+        The rows to make others from, as for `UtilityAwareOverSampler`. All rows of a label and group are
+        equally likely to be parents.
     validation : tuple of (X, y, sensitive_features)
-        Real rows that were held out, to compare with.
+        Real rows to compare with, not used to make rows.
     pos_label : label, optional
         The positive label; None means the larger of two.
     max_fpr : float, default=0.05
@@ -55,44 +53,48 @@ def generation_report(
     random_state : int, RandomState or None, default=None
         The seed.
     n_jobs : int, optional
-        How many trees and models grow side by side; None uses every core. It changes no figure.
+        How many trees and models are grown in parallel; None uses every core. It does not change figures.
 
     Returns
     -------
     dict
         ``rows`` and ``validation``: how many rows `X` and `validation` have. ``trained_on_real`` and
-        ``trained_on_made``: the ``auc`` and ``tpr`` on the validation rows of a model that learnt from `X`,
-        or from the made rows. ``told_apart``: the AUC of a model that tells made rows from validation rows of
-        the same label and group, on rows that it has not seen; 0.5 is a guess, and NaN means that there are
-        too few rows. ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of how far
-        ``made`` and ``held_out`` rows are from the nearest row of `X`, and the ``ratio`` of both, from at
-        most 2,000 rows of either. ``copies``: the shares of ``made`` and ``held_out`` rows that equal a row
-        of `X` in every column.
+        ``trained_on_made``: the ``auc`` and ``tpr`` on validation data of a model trained on `X`, or on the
+        made rows. ``told_apart``: the AUC of a model that distinguishes made rows from validation rows of
+        the same label and group, on rows that it has not seen; 0.5 is chance, and NaN means that there are
+        too few rows. ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of the
+        distances of ``made`` and ``held_out`` rows to the nearest row of `X`, and the ``ratio`` of both,
+        from at most 2,000 rows of either. ``copies``: the shares of ``made`` and ``held_out`` rows that
+        equal a row of `X` in every column.
+
+    See Also
+    --------
+    fado.UtilityAwareOverSampler : Make rows where a label and group have few.
 
     Notes
     -----
     A distance is the mean over columns: for numbers the share of rows between the two, for categories 0 or 1,
     and 1 if one entry is missing. It shows whether made rows are closer to rows of the table than other real
-    rows are. It does not show that nobody can be recognised: a person whose entries nobody else has may still
-    be found.
+    rows are. It does not show that nobody can be identified: a person with a unique combination of entries
+    may still be found.
 
     Examples
     --------
     >>> from fado.datasets import make_account_fraud
     >>> from fado.generation import generation_report
     >>> frame = make_account_fraud(4_000, random_state=0)
-    >>> y, X = frame.pop("fraud_bool"), frame[["income", "customer_age", "payment_type", "bank_months_count"]]
-    >>> z = frame["customer_age"] >= 50
-    >>> report = generation_report(X[:3000], y[:3000], z[:3000], validation=(X[3000:], y[3000:], z[3000:]),
-    ...                            random_state=0)
-    >>> report["rows"], report["validation"], 0.4 < report["told_apart"] < 0.65
-    (3000, 1000, True)
+    >>> y, z = frame.pop("fraud_bool"), frame["customer_age"] >= 50
+    >>> X = frame[["income", "customer_age", "bank_months_count"]]
+    >>> held_out = X[3000:], y[3000:], z[3000:]
+    >>> report = generation_report(
+    ...     X[:3000], y[:3000], z[:3000], validation=held_out, random_state=0
+    ... )
+    >>> report["rows"], report["validation"], round(report["told_apart"], 1)
+    (3000, 1000, 0.5)
     """
     problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
     validated = replace(read_validation(validation), pos_label=pos_label)
-    for own, what in ((problem, "`y`"), (validated, "The target of `validation`")):
-        _check_two_labels(own, what)
-    _check_same_labels(problem, validated)
+    _check_labels(problem, validated)
     seed = seed_from(random_state)
     made = _made_again(problem, seed, n_jobs)
     real, again = (_figures(own, validated, max_fpr, seed) for own in (problem, made))
@@ -106,26 +108,23 @@ def generation_report(
     }
 
 
-def _check_two_labels(problem: Problem, what: str) -> None:
-    labels = problem.labels
-    if len(labels.classes) < 2:
-        raise ValueError(f"{what} has only one label ({labels.classes[0]!r}): there is nothing to learn.")
-    if labels.positive is None:
-        raise ValueError(f"{what} has {len(labels.classes)} labels: say with `pos_label` which is positive.")
-
-
-def _check_same_labels(problem: Problem, validated: Problem) -> None:
-    """Refuse validation labels that nothing is learnt of, among them a positive one that is another."""
-    strange = [label for label in validated.labels.classes if label not in problem.labels.classes]
-    if strange:
-        raise ValueError(
-            f"The target of `validation` has the label {strange[0]!r}, which `y` has not: give both the same "
-            "labels."
-        )
+def _check_labels(problem: Problem, validated: Problem) -> None:
+    """Refuse one label only, labels of which none is positive, and labels that training rows lack."""
+    for own, what in ((problem, "`y`"), (validated, "The target of `validation`")):
+        classes = own.labels.classes
+        if len(classes) < 2:
+            raise ValueError(f"{what} has only one label ({classes[0]!r}): a model needs two.")
+        if own.labels.positive is None:
+            raise ValueError(f"{what} has {len(classes)} labels: name the positive one as `pos_label`.")
+        strange = [label for label in classes if label not in problem.labels.classes]
+        if strange:
+            raise ValueError(
+                f"{what} has the label {strange[0]!r}, which `y` does not have: give both the same labels."
+            )
 
 
 def _made_again(problem: Problem, seed: int, n_jobs: int | None) -> Problem:
-    """Make as many rows as there are in every cell."""
+    """Make as many rows in every cell as there are."""
     labels, groups = problem.labels, problem.groups
     cells = Cells.of(labels, groups, np.ones(len(groups), dtype=bool), None)
     parents = draw_parents(cells.rows, labels, groups, None, None, np.random.default_rng([seed, 4]))
@@ -135,7 +134,7 @@ def _made_again(problem: Problem, seed: int, n_jobs: int | None) -> Problem:
 
 
 def _figures(problem: Problem, validated: Problem, max_fpr: float, seed: int) -> dict[str, float]:
-    """Learn from some rows, and measure on the validation rows."""
+    """Train on some rows, and measure on validation data."""
     from sklearn.metrics import roc_auc_score
 
     scores = train_and_score(problem.table, problem.labels.is_positive, validated.table, seed=seed)
@@ -145,7 +144,7 @@ def _figures(problem: Problem, validated: Problem, max_fpr: float, seed: int) ->
 
 
 def _told_apart(made: Problem, validated: Problem, seed: int, workers: int) -> float:
-    """Let a model tell made rows from validation rows, as many of each in every cell."""
+    """Measure how well a model distinguishes made from validation rows, as many of each in every cell."""
     from sklearn.metrics import roc_auc_score
 
     joined = join_problems(validated, made)
@@ -183,7 +182,7 @@ def _codes_column(name: str, codes: npt.NDArray[Any]) -> Column:
 
 
 def _nearness(problem: Problem, made: Problem, validated: Problem, seed: int) -> dict[str, Any]:
-    """Measure how near made and validation rows are to those of the table, and how many are copies."""
+    """Measure the distances of made and validation rows to the table, and count copies."""
     columns = join_problems(join_problems(problem, made), validated).table.columns
     n_known = problem.n_rows
     parts = {
@@ -221,25 +220,20 @@ def checking_estimator() -> Any:
 
 
 def train_and_score(
-    table: Table,
-    positive: Bools,
-    validated: Table,
-    *,
-    weights: FloatArray | None = None,
-    seed: int = 0,
+    table: Table, positive: Bools, validated: Table, *, weights: FloatArray | None = None, seed: int = 0
 ) -> FloatArray:
-    """Train the checking estimator on some rows, and score other rows.
+    """Train the checking estimator on some rows, and score others.
 
     Parameters
     ----------
     table : Table
-        The rows to learn from, as ``fado.tabular.Table``.
+        The training rows, as ``fado.tabular.Table``.
     positive : ndarray of bool
         Which of them are positive.
     validated : Table
         The rows to score; columns are found by name.
     weights : ndarray, optional
-        How much each row to learn from counts.
+        How much each training row counts.
     seed : int, default=0
         Seed of the model.
 
@@ -256,11 +250,11 @@ def train_and_score(
 
 FineArray = npt.NDArray[np.float32]
 
-_BLOCK = 2**22  # pairs of rows that are looked at together
+_BLOCK = 2**22  # pairs of rows that are compared together
 
 
 def as_positions(columns: Sequence[Column], n_known: int) -> FineArray:
-    """Lay out columns so that the distance of two entries is the difference of their numbers, at most 1.
+    """Give columns as numbers, such that the distance of two entries is their difference, at most 1.
 
     Examples
     --------

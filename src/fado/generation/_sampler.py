@@ -1,4 +1,4 @@
-"""An imbalanced-learn sampler that makes rows, until groups have the same positive rate."""
+"""An imbalanced-learn sampler that makes rows until groups have the same positive rate."""
 
 from __future__ import annotations
 
@@ -33,20 +33,10 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = [
-    "METHODS",
-    "Cells",
-    "Plan",
-    "UtilityAwareOverSampler",
-    "counts_asked_for",
-    "fill_labels",
-    "fill_positives",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 METHODS = ("trees", "repeat")
-_BYTES_OF_A_ROW, _BYTES_OF_AN_ENTRY = 32, 24  # at least: who its parents are, and what it holds
+_BYTES_OF_A_ROW, _BYTES_OF_AN_ENTRY = 32, 24  # at least: for its parents, and for each entry
 
 
 @insert_parameters()
@@ -57,8 +47,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     one row. The given rows come first, unchanged. Each made row has a parent: a positive of the same group,
     drawn with a probability in proportion to ``0.3 + 0.7 * minmax(U)``, where ``minmax`` scales the utilities
     ``U`` of these rows to [0, 1]. The entries of a made row come from rows in the same leaves of trees, one
-    tree per column; see `fado.generation.draw_donors`. Every entry is one that the column has: whole numbers
-    stay whole, ranges are kept, and no category is made up.
+    tree per column; see `fado.generation.draw_donors`. Every entry occurs in its column: integers stay
+    integers, ranges are kept, and there are no new categories.
 
     Parameters
     ----------
@@ -69,16 +59,16 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     strength : float, default=1.0
         How far a group's rate moves from its own (0) to the highest (1).
     sampling_strategy : dict, optional
-        Instead of `strength`: how many rows there shall be in the end, given rows included, of a label or of
-        a pair of label and group, as in ``{(1, "f"): 500}``. Groups of several attributes are called
-        ``"sex = f, old = True"``. The rows that are made of a label are divided among its groups in
-        proportion to its present rows; small groups get none.
+        Instead of `strength`: the final number of rows, given rows included, of a label or of a pair of
+        label and group, as in ``{(1, "f"): 500}``. Groups of several attributes are named
+        ``"sex = f, old = True"``. The new rows of a label are divided among its groups in proportion to its
+        present rows; small groups get none.
     method : {"trees", "repeat"}, default="trees"
-        Whether to make new rows, or to repeat the parents as they are.
+        Whether to make new rows, or to repeat the parents unchanged.
     pos_label : label, optional
         The positive label; None means the larger of two. With more than two labels and None, no label is
-        positive: rows of all labels are made, until every group has the labels in the shares that they have
-        in the whole table.
+        positive: rows of all labels are made until every group has the labels in the shares of the whole
+        table.
     min_group_size : int, default=30
         Groups with fewer rows that are also less than 1 % of the table get no rows, and their rates do not
         count. 0 compares every group.
@@ -95,9 +85,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     sample_weight_ : ndarray of float or None
         The weights of all rows, if there are weights: a made row has the mean of its cell.
     sampling_strategy_ : dict
-        How many rows of each label there are in the end.
+        The final number of rows of each label.
     target_rate_ : float
-        The positive rate that groups are moved to, at full `strength`; NaN if there is none.
+        The positive rate that all groups get at full `strength`; NaN if there is none.
     valuation_ : Valuation or None
         The values used; None if no row was to be made and none were passed.
     {n_features_in_, feature_names_in_}
@@ -105,9 +95,23 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     Warns
     -----
     UserWarning
-        If groups are small, and so left alone; if there is only one group to compare; if a group has no
-        positives to make others from, and is left alone; if a group has no negatives, as no number of rows
-        matches its rate of 1; if more rows are made than were given.
+        If groups are too small to be compared; if there is only one group; if a group has no positives to
+        make others from; if a group has no negatives, because no number of rows matches its rate of 1; if
+        more rows are made than were given.
+
+    See Also
+    --------
+    fado.UtilityAwarePrevalenceSampler : Match rates by dropping rows.
+    fado.UtilityAwareReweigher : Match rates by weights.
+    fado.generation.generation_report : Measure the quality of made rows.
+
+    References
+    ----------
+    J. P. Reiter, "Using CART to generate partially synthetic public use microdata", Journal of Official
+    Statistics 21 (2005).
+
+    N. V. Chawla, K. W. Bowyer, L. O. Hall and W. P. Kegelmeyer, "SMOTE: Synthetic Minority Over-sampling
+    Technique", Journal of Artificial Intelligence Research 16 (2002), arXiv:1106.1813.
 
     Examples
     --------
@@ -117,8 +121,12 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     >>> y = [1, 0, 1, 0, 0, 0]
     >>> sex = ["f", "f", "m", "m", "m", "m"]
     >>> valuation = Valuation.from_probabilities([0.9, 0.1, 0.8, 0.0, 0.5, 0.4])
-    >>> sampler = UtilityAwareOverSampler(LinearUtility(alpha=1.0), method="repeat", random_state=0)
-    >>> X2, y2 = sampler.fit_resample(X, y, sensitive_features=sex, valuation=valuation)
+    >>> sampler = UtilityAwareOverSampler(
+    ...     LinearUtility(alpha=1.0), method="repeat", random_state=0
+    ... )
+    >>> X2, y2 = sampler.fit_resample(
+    ...     X, y, sensitive_features=sex, valuation=valuation
+    ... )
     >>> X2[sampler.synthetic_], y2
     (array([[3, 7],
            [3, 7]]), [1, 0, 1, 0, 0, 0, 1, 1])
@@ -190,9 +198,10 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         -------
         X_resampled, y_resampled
             The given rows in their order, then the made rows, in the types that were passed. A pandas index
-            that counts from 0 is continued; otherwise made rows have the row labels of their parents.
+            that counts from 0 is continued; otherwise made rows have the index labels of their parents.
         """
-        return self._fit_resample(
+        fitted = copy.copy(self)
+        fitted.fit(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -200,16 +209,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             sample_weight=sample_weight,
             groups=groups,
         )
-
-    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
-        fitted = copy.copy(self)
-        fitted.fit(X, y, **params)
+        target, pos_label = self._target(y), self.pos_label
         problem = read_problem(
-            X,
-            self._target(y),
-            params["sensitive_features"],
-            sample_weight=params["sample_weight"],
-            pos_label=self.pos_label,
+            X, target, sensitive_features, sample_weight=sample_weight, pos_label=pos_label
         )
         parents, donors = fitted.parents_, None
         rows = np.concatenate([np.arange(problem.n_rows), parents])
@@ -217,22 +219,15 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             donors = draw_donors(problem, parents, seed=seed, n_jobs=self.n_jobs, progress=self.progress)
         resampled = take_more_rows(X, rows, donors)
-        fitted.sensitive_features_ = attributes_of(
-            params["sensitive_features"],
-            resampled,
-            rows,
-            named=any(position is not None for position in problem.positions),
-        )
+        named = any(position is not None for position in problem.positions)
+        fitted.sensitive_features_ = attributes_of(sensitive_features, resampled, rows, named=named)
         self.__dict__ = fitted.__dict__
         return resampled, take_more_rows(y, rows)
 
+    _fit_resample = fit_resample  # required by imbalanced-learn
+
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         cells, plan = self._plan(labels, groups, sample_weight)
         self._warn(cells, plan)
@@ -241,7 +236,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         return TrainingSet(np.arange(len(labels.codes)), parents=parents)
 
     def _plan(self, labels: Labels, groups: Groups, sample_weight: FloatArray | None) -> tuple[Cells, Plan]:
-        """Count the rows in cells, and say how many are to be made."""
+        """Count the rows in cells, and plan how many to make."""
         if len(labels.classes) < 2:
             raise ValueError(
                 f"`y` has only one class ({labels.classes[0]!r}): there are no positive rates to match."
@@ -260,30 +255,29 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         return cells, plan
 
     def _warn(self, cells: Cells, plan: Plan) -> None:
-        """Say what a user would not expect."""
+        """Warn about what a user would not expect."""
         names, asked = cells.groups.names, self.sampling_strategy is not None
         if len(names) == 1 and not asked:
             warn_user(
-                f"There is only one group ({names[0]}) and so no other rate to match: no row is made. Pass "
-                "protected attributes as `sensitive_features`."
+                f"There is only one group ({names[0]}), so there is no other rate to match: no row is made. "
+                "Pass protected attributes as `sensitive_features`."
             )
         elif not cells.compared.all() and not asked and self.strength > 0:
             subject = tell_small(names, cells.groups.sizes, ~cells.compared, self.min_group_size)
             alone = "" if cells.compared.sum() > 1 else " There are no two others to compare: no row is made."
             warn_user(
-                f"{subject} cannot be compared: no rows are made there, and they count in no rate."
+                f"{subject} cannot be compared: no rows are made there, and their rates are not used."
                 f"{alone} `min_group_size=0` compares them too."
             )
         elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
             warn_user(
-                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "The groups' positive rates are equal, or too close for `strength` to change one by a whole "
                 "row: no row is made."
             )
         if plan.unmatched and self.strength > 0:
-            told = list_names([names[group] for group in plan.unmatched])
             warn_user(
-                f"No negatives in group {told}: no number of rows matches a rate of 1, and so it sets no "
-                "rate. Merge it with another group."
+                f"No negatives in group {list_names([names[group] for group in plan.unmatched])}: no number "
+                "of rows matches a rate of 1, so its rate is not used. Merge it with another group."
             )
         if plan.childless:
             told = list_names([cells.name(*cell) for cell in plan.childless])
@@ -291,8 +285,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         made, there = int(plan.made.sum()), int(cells.rows.sum())
         if made > there and not asked:
             warn_user(
-                f"{made:,} rows are made of {there:,}, to match the highest rate. Merge the group that has "
-                "it with another if it is thin, or lower `strength`."
+                f"{made:,} rows are made from {there:,} to match the highest rate. Merge the group that has "
+                "it with another if it is small, or lower `strength`."
             )
 
     def _learned(
@@ -303,8 +297,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         counts = np.bincount(np.r_[labels.codes, labels.codes[parents]], minlength=len(labels.classes))
         weights = None
         if sample_weight is not None:
-            mean = cells.weight / np.maximum(cells.rows, 1)
-            weights = np.r_[sample_weight, mean[labels.codes[parents], groups.codes[parents]]]
+            weights = np.r_[sample_weight, cells.mean_weight[labels.codes[parents], groups.codes[parents]]]
         return super()._learned(chosen, labels, groups, sample_weight) | {
             "parents_": parents,
             "synthetic_": np.arange(len(labels.codes) + len(parents)) >= len(labels.codes),
@@ -320,11 +313,11 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         needed = int(plan.made.sum()) * (_BYTES_OF_A_ROW + _BYTES_OF_AN_ENTRY * problem.table.n_columns)
         check_room_for(f"To make {plan.made.sum():,} rows of {problem.table.n_columns} columns", needed)
         if plan.made.any() and self.method == "trees":
-            check_dense(problem.table)  # before rows are valued, which takes time
+            check_dense(problem.table)  # before valuing rows, which takes time
         elif valuation is None and not plan.made.any():
-            return None, None  # no row is to be made, so that none needs a value
+            return None, None  # no rows will be made, so no values are needed
         if self.utility is None and not problem.protected:
-            alone = clone(self).set_params(utility=LinearUtility(alpha=1.0))  # there is nothing to be fair to
+            alone = clone(self).set_params(utility=LinearUtility(alpha=1.0))  # there are no groups
             return alone._utilities(problem, valuation, given)
         return super()._utilities(problem, valuation, given)
 
@@ -349,7 +342,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The rows of every label in every group."""
+    """The numbers of rows of every label in every group."""
 
     rows: Counts
     weight: FloatArray
@@ -363,12 +356,18 @@ class Cells:
         """Count the rows."""
         shape = len(labels.classes), len(groups)
         cell = labels.codes.astype(np.int64) * shape[1] + groups.codes
-        rows = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-        weight: FloatArray = rows.astype(np.float64)
-        if sample_weight is not None:
-            summed = np.bincount(cell, sample_weight, minlength=shape[0] * shape[1])
-            weight = summed.astype(np.float64).reshape(shape)
-        return cls(rows, weight, labels.classes, groups, compared, sample_weight is not None)
+        rows, weight = (
+            np.bincount(cell, own, minlength=shape[0] * shape[1]).reshape(shape)
+            for own in (None, sample_weight)
+        )
+        return cls(
+            rows, weight.astype(np.float64), labels.classes, groups, compared, sample_weight is not None
+        )
+
+    @property
+    def mean_weight(self) -> FloatArray:
+        """The weight of a made row in each cell."""
+        return self.weight / np.maximum(self.rows, 1)
 
     def name(self, label: int, group: int) -> str:
         """Name a cell in a message."""
@@ -386,7 +385,7 @@ class Plan:
 
 
 def fill_positives(cells: Cells, positive: int, strength: float) -> Plan:
-    """Fill up the positives of every group whose positive rate is below the highest.
+    """Add positives to every group whose positive rate is below the highest.
 
     Examples
     --------
@@ -401,9 +400,7 @@ def fill_positives(cells: Cells, positive: int, strength: float) -> Plan:
     """
     positives = cells.weight[positive]
     negatives = cells.weight.sum(axis=0) - positives
-    if not cells.weighted:
-        negatives = (cells.rows.sum(axis=0) - cells.rows[positive]).astype(np.float64)
-    number = float if cells.weighted else Fraction  # in fractions, halves are halves
+    number = float if cells.weighted else Fraction  # fractions are exact
     rates: dict[int, Any] = {}
     for group in np.flatnonzero(cells.compared & (positives + negatives > 0)).tolist():
         own = number(positives[group])
@@ -421,12 +418,12 @@ def fill_positives(cells: Cells, positive: int, strength: float) -> Plan:
         if not positives[group] and wanted > 0:
             childless.append((positive, group))
         elif short > 0:
-            made[positive, group] = round(short / number(_mean_weight(cells, positive, group)))
+            made[positive, group] = round(short / number(cells.mean_weight[positive, group]))
     return Plan(made, float(highest), tuple(childless), unmatched)
 
 
 def fill_labels(cells: Cells, strength: float) -> Plan:
-    """Fill up cells until every group has the labels of all compared rows, in the same shares.
+    """Add rows until every group has the labels in the shares of all compared rows.
 
     Examples
     --------
@@ -451,49 +448,42 @@ def fill_labels(cells: Cells, strength: float) -> Plan:
         short = np.max(own[there] / wanted[there]) * wanted - own
         for label in np.flatnonzero(short > 0).tolist():
             if there[label]:
-                made[label, group] = round(short[label] / _mean_weight(cells, label, group))
+                made[label, group] = round(short[label] / cells.mean_weight[label, group])
             elif short[label] >= 0.5:
                 childless.append((label, group))
     return Plan(made, childless=tuple(childless))
 
 
 def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
-    """Read how many rows there are to be of a label, or of a label in a group, in the end."""
+    """Read the final numbers of rows of labels, or of labels in groups."""
     made, asked = np.zeros_like(cells.rows), np.zeros(cells.rows.shape, dtype=bool)
     for key, count in strategy.items():
-        label = _label_of(cells, key[0] if isinstance(key, tuple) else key)
+        in_group = isinstance(key, tuple)
+        label = _label_of(cells, key[0] if in_group else key)
         told = f"sampling_strategy[{key!r}]"
-        if isinstance(key, tuple):
-            here = np.array([_group_of(cells, key)])
-        else:
-            here = np.flatnonzero(cells.compared & (cells.weight[label] > 0))
-        present = int(cells.rows[label, here].sum() if isinstance(key, tuple) else cells.rows[label].sum())
-        told_of = here if isinstance(key, tuple) else np.arange(len(cells.groups))
-        if asked[label, told_of].any():
+        counted = np.array([_group_of(cells, key)]) if in_group else np.arange(len(cells.groups))
+        here = counted if in_group else np.flatnonzero(cells.compared & (cells.weight[label] > 0))
+        if asked[label, counted].any():
             raise ValueError(f"`sampling_strategy` asks twice for label {cells.labels[label]!r}: ask once.")
-        asked[label, told_of] = True
+        asked[label, counted] = True
+        present = int(cells.rows[label, counted].sum())
         short = check_count(told, count, 0, MOST_ROWS) - present
         if short < 0:
             raise ValueError(
-                f"`{told}` is {count}, and there are {present} such rows already: rows are made, none is "
-                "dropped. Ask for as many or more."
+                f"`{told}` is {count}, and there are {present} such rows already: rows are never dropped. "
+                "Ask for as many or more."
             )
         weight = cells.weight[label, here]
         if short and not weight.sum() > 0:
-            where = cells.name(label, here[0]) if isinstance(key, tuple) else f"label {key!r}"
+            where = cells.name(label, here[0]) if in_group else f"label {key!r}"
             raise ValueError(f"There are no rows with {where} to make others from: leave `{told}` out.")
         if short:
             made[label, here] = _shared_out(short, weight)
     return Plan(made)
 
 
-def _mean_weight(cells: Cells, label: int, group: int) -> float:
-    """Give what a row that is made in a cell weighs."""
-    return float(cells.weight[label, group] / cells.rows[label, group])
-
-
 def _shared_out(count: int, weight: FloatArray) -> Counts:
-    """Share rows out in proportion to weights; what is left goes to the largest remainders."""
+    """Divide rows in proportion to weights; the rest goes to the largest remainders."""
     exact = count * weight / weight.sum()
     shares: Counts = np.floor(exact).astype(np.int64)
     last = np.argsort(shares - exact, kind="stable")[: count - int(shares.sum())]
@@ -503,8 +493,8 @@ def _shared_out(count: int, weight: FloatArray) -> Counts:
 
 def _label_of(cells: Cells, label: Any) -> int:
     if label not in cells.labels:
-        has = list_names([repr(own) for own in cells.labels])
-        raise ValueError(f"`sampling_strategy` names {label!r}, which is none of the labels {has}.")
+        has = list_names(list(map(repr, cells.labels)))
+        raise ValueError(f"`sampling_strategy` names {label!r}, which is not one of the labels {has}.")
     return cells.labels.index(label)
 
 

@@ -54,11 +54,11 @@ def evaluate(
 ) -> dict[str, float]:
     """Return a model's rates, and their ratios between groups, at the threshold that a budget sets.
 
-    Metrics that are undefined are NaN, with an ``UndefinedMetricWarning`` that names the groups: a ratio for
-    the reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
-    prediction, as a model that decides nothing is not fair for that; the rates too if all scores are equal.
-    A model with a NaN is never on a :func:`pareto_frontier`. Small groups are left out of the ratios, with a
-    warning that names them; their rows count in all other metrics.
+    Undefined metrics are NaN, with an ``UndefinedMetricWarning`` that names the groups. A ratio is undefined
+    for the reasons listed at :func:`fpr_ratio` and the other ratios. All four ratios are undefined if every
+    row gets the same prediction: such a model is not fair just because it decides nothing. Rates are
+    undefined if all scores are equal. A model with a NaN is never on a :func:`pareto_frontier`. Small groups
+    are left out of the ratios, with a warning that names them; their rows count in all other metrics.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ def evaluate(
         Finite scores; higher means more likely positive. Decisions of 0 and 1 are used as they are.
     {sensitive_features, max_fpr}
     n_boot : int, default=0
-        0 gives no intervals. Any other number gives intervals, and is the number of random draws of where the
-        true threshold may lie; 200 are enough. At a given ``threshold`` nothing is drawn, and any number
-        above 0 gives the same intervals.
+        0 gives no intervals. Any other number gives intervals. It is the number of random draws of the
+        threshold that the budget sets in the population; 200 are enough. At a given ``threshold`` nothing is
+        drawn, and any number above 0 gives the same intervals.
     random_state : int, Generator, RandomState or None, default=None
         The seed of the draws.
     {pos_label}
     threshold : float, default=None
         Predict positive where ``scores >= threshold``, for example with a threshold from validation data.
-        ``max_fpr`` then has no effect: read from ``fpr`` whether it is kept. None sets the threshold on these
+        ``max_fpr`` then has no effect; compare it with the returned ``fpr``. None sets the threshold on these
         rows by the budget, as :func:`threshold_at_fpr` does.
     {sample_weight, min_group_size}
     confidence : float, default=0.95
@@ -101,26 +101,40 @@ def evaluate(
 
     Notes
     -----
-    Intervals tell how metrics vary with the rows that they are measured on, not with the rows that the model
-    was trained on. An interval is meant to contain the value in the population: at the given ``threshold``,
-    or else at the threshold that the budget sets in the population.
+    Intervals show how metrics vary with the rows that they are measured on, not with the training rows of the
+    model. An interval estimates the value in the population: at the given ``threshold``, or at the threshold
+    that the budget sets in the population.
 
-    Rates have Clopper and Pearson's limits. For a ratio, limits are computed for every pair of groups. The
-    lower limit is the lowest of the pairs' lower limits; the upper limit is the lowest of their upper limits,
-    each corrected for the number of pairs. So the interval reaches 1 where groups cannot be told apart,
-    however many groups there are. The price is width: with several groups, intervals contain the true ratio
-    more often than ``confidence`` says.
+    Rates have the limits of Clopper and Pearson (1934). For a ratio, limits are computed for every pair of
+    groups by the method of Donner and Zou (2012). The lower limit is the lowest of the pairs' lower limits;
+    the upper limit is the lowest of their upper limits, each corrected for the number of pairs. So the
+    interval reaches 1 if the data do not distinguish the groups, however many groups there are. With several
+    groups, intervals are wide: they contain the true ratio more often than ``confidence`` states.
 
-    A threshold that is set on these rows is an estimate. How many negatives score above the population's
-    threshold follows a binomial distribution, whatever the scores. Draws from it show where that threshold
-    may lie, and what the metrics are there. For a selection rate the same is done with all rows, and the
+    A threshold that is set on these rows is an estimate. The number of negatives that score above the
+    population's threshold has a binomial distribution, for scores of any distribution. Draws from it give
+    possible thresholds, and the metrics at each. For a selection rate the same is done with all rows, and the
     ``"top_k"`` of n rows are a selection rate of k / n. Weighted rows count with their effective number.
 
-    A ratio has no interval, and a warning says so, in two cases. A group has too few events: fewer than 5 are
-    expected at the rate of all compared groups together, and fewer than 15 are seen. Or the interval would be
-    nearly all of [0, 1]. If there are too few negatives (for a selection rate, too few rows) to tell where
-    the threshold lies, only the budget's own rate has an interval; at a budget of 5 % and a confidence of
+    A ratio has no interval, with a warning, in two cases. A group has too few events: fewer than 5 are
+    expected at the rate of all compared groups together, and fewer than 15 are observed. Or the interval
+    would be nearly all of [0, 1]. If there are too few negatives (for a selection rate, too few rows) to
+    estimate the threshold, only the budget's own rate has an interval. At a budget of 5 % and a confidence of
     0.95, fewer than 72 are too few.
+
+    See Also
+    --------
+    fado.metrics.by_group : The rates of every group.
+    fado.metrics.audit : Rates, ratios and calibration of several attributes and their combinations.
+    fado.metrics.threshold_at_fpr : The threshold that a false-positive budget sets.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26 (1934).
+
+    A. Donner and G. Y. Zou, "Closed-form confidence intervals for functions of the normal mean and standard
+    deviation", Statistical Methods in Medical Research 21 (2012).
 
     Examples
     --------
@@ -128,7 +142,8 @@ def evaluate(
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
     >>> group = list("aaaaaaabbbbbbb")
-    >>> for name, value in evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4).items():
+    >>> found = evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4)
+    >>> for name, value in found.items():
     ...     print(f"{name:21}{value:.3f}")
     threshold            0.500
     fpr                  0.375
@@ -195,13 +210,13 @@ def measure(
         What messages call the groups. A group without rows makes the ratios undefined.
     {max_fpr, n_boot, random_state, threshold}
     sample_weight : ndarray of float64, of shape (n,), default=None
-        How many rows each row stands for, not negative; None is one for each.
+        How many rows each row represents, not negative; None means one for each.
     left_out : ndarray of bool, of the length of ``names``, default=None
         Which groups do not count in ratios, such as small ones; None leaves out none.
     {confidence}
     budget : Budget, default=None
-        What sets the threshold; None is ``Budget("fpr", max_fpr)``. With a given ``threshold`` the budget
-        only adds the metrics by which :meth:`Budget.kept` tells whether that threshold keeps it.
+        What sets the threshold; None means ``Budget("fpr", max_fpr)``. With a given ``threshold`` the budget
+        only adds the metrics that :meth:`Budget.kept` needs.
 
     Returns
     -------
@@ -219,9 +234,10 @@ def measure(
     >>> positive = np.array([False, False, True, True, True])
     >>> scores = np.array([0.1, 0.6, 0.7, 0.05, 0.4])
     >>> codes = np.array([0, 0, 0, 0, 1])
-    >>> metrics, reasons = measure(positive, scores, codes, ["'f'", "'m'"], max_fpr=0.5)
-    >>> metrics["threshold"], metrics["fpr"], metrics["tpr_ratio"], metrics["fpr_ratio"]
-    (0.4, 0.5, 0.5, nan)
+    >>> names = ["'f'", "'m'"]
+    >>> metrics, reasons = measure(positive, scores, codes, names, max_fpr=0.5)
+    >>> metrics["threshold"], metrics["fpr"], metrics["fpr_ratio"]
+    (0.4, 0.5, nan)
     >>> reasons
     ["`fpr_ratio` is undefined and set to NaN: no negatives in group 'm'."]
     """
@@ -286,25 +302,32 @@ def by_group(
     -------
     DataFrame
         One row per group, indexed by ``group``. ``rows``, ``positives`` and ``negatives`` are numbers of
-        rows, whatever these weigh. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by the
-        ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no rows
-        that the rate is a share of. ``compared`` says which groups count in ratios.
+        rows, whatever their weights. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by
+        the ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no
+        rows that the rate is a share of. ``compared`` says which groups count in ratios.
 
     {Raises}
 
     Notes
     -----
-    Intervals are those of Clopper and Pearson, for the rate at the threshold in use. Weighted rows count with
-    their effective number. There are intervals for rates of 0 and of 1 too: a group without false positives
-    among 11 negatives may well have a true rate of a quarter.
+    Intervals are those of Clopper and Pearson (1934), for the rate at the threshold in use. Weighted rows
+    count with their effective number. Rates of 0 and 1 have intervals too: a group without false positives
+    among 11 negatives may have a true rate of a quarter.
+
+    See Also
+    --------
+    fado.metrics.evaluate : The ratios between groups.
+    fado.metrics.audit : Several attributes and their combinations.
 
     Examples
     --------
     >>> from fado.metrics import by_group
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.4, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
-    >>> table = by_group(y_true, scores, sensitive_features=list("aaaaaaabbbbbbb"), max_fpr=0.3)
-    >>> table[["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]].round(2)
+    >>> group = list("aaaaaaabbbbbbb")
+    >>> table = by_group(y_true, scores, sensitive_features=group, max_fpr=0.3)
+    >>> columns = ["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]
+    >>> table[columns].round(2)
            rows  negatives  fpr  fpr_low  fpr_high  compared
     group
     a         7          4  0.0     0.00      0.60      True
@@ -351,7 +374,7 @@ def predictions_frame(
     sample_weight: Any = None,
     budget: Budget | Sequence[Any] | None = None,
 ) -> pd.DataFrame:
-    """Return decisions, labels and groups as Aequitas and fairlearn take them.
+    """Return decisions, labels and groups in the form that Aequitas and fairlearn accept.
 
     Missing values of an attribute are the group ``(missing)``, as in all ratios of this package.
 
@@ -362,7 +385,7 @@ def predictions_frame(
         One protected attribute or several. None may be called ``score`` or ``label_value``.
     {max_fpr, pos_label, threshold}
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for when these rows set the threshold. It is not in the frame: pass it
+        How many rows each row represents when these rows set the threshold. It is not in the frame: pass it
         to the other library yourself.
     {budget}
 
@@ -370,8 +393,8 @@ def predictions_frame(
     -------
     DataFrame
         One row per row of the input: ``score`` is the decision and ``label_value`` the label, both 1 if
-        positive and else 0; then every attribute as text. The column names are those of Aequitas, which takes
-        the frame as it is. For fairlearn see the example.
+        positive and else 0; then every attribute as text. The column names are those of Aequitas, which
+        accepts the frame as it is. For fairlearn see the example.
 
     {Raises}
 
@@ -380,7 +403,8 @@ def predictions_frame(
     >>> from fado.metrics import predictions_frame
     >>> y_true, scores = [0, 0, 0, 1, 1], [0.1, 0.6, 0.2, 0.7, 0.3]
     >>> sex = {"sex": ["f", "f", "m", "m", "m"]}
-    >>> frame = predictions_frame(y_true, scores, sensitive_features=sex, threshold=0.5)
+    >>> asked = {"sensitive_features": sex, "threshold": 0.5}
+    >>> frame = predictions_frame(y_true, scores, **asked)
     >>> frame
        score  label_value sex
     0      0            0   f

@@ -24,7 +24,7 @@ Counts = NDArray[Any]  # whole numbers of rows, or sums of their weights
 
 
 class GroupCounts(NamedTuple):
-    """What rates are made of, per group in the last axis; a leading axis may hold resamples."""
+    """The counts behind rates, per group in the last axis; a leading axis may hold several thresholds."""
 
     negatives: Counts
     positives: Counts
@@ -33,7 +33,7 @@ class GroupCounts(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A rate as its events among its members, and what its ratio between groups is called."""
+    """A rate as its events among its members, and the title of its ratio between groups."""
 
     title: str
     events: str
@@ -97,9 +97,9 @@ def fpr_ratio(
         separate group. An attribute of numbers may have at most 20 different ones; for others, pass a
         comparison such as ``age >= 50``.
     pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+        The positive class; None means the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as survey weights; None means one for each. Rates are then
+        How many rows each row represents, such as survey weights; None means one for each. Rates are then
         shares of the total weight. A group whose weights are all 0 has no rate.
     min_group_size : int, default=30
         Groups with fewer rows than this that are also less than 1 % of the table are left out of ratios; 0
@@ -115,7 +115,8 @@ def fpr_ratio(
     One of two negatives of ``a`` is predicted positive, and two of two of ``b``.
 
     >>> from fado.metrics import fpr_ratio
-    >>> fpr_ratio([0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0], sensitive_features=list("aaabbb"))
+    >>> y_true, y_pred = [0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0]
+    >>> fpr_ratio(y_true, y_pred, sensitive_features=list("aaabbb"))
     0.5
     """
     return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
@@ -144,7 +145,8 @@ def fnr_ratio(
     One of two positives of ``a`` is missed, and one of four of ``b``.
 
     >>> from fado.metrics import fnr_ratio
-    >>> fnr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0], sensitive_features=list("aaabbbb"))
+    >>> y_true, y_pred = [1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0]
+    >>> fnr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
     return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
@@ -173,7 +175,8 @@ def tpr_ratio(
     One of two positives of ``a`` is found, and four of four of ``b``.
 
     >>> from fado.metrics import tpr_ratio
-    >>> tpr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1], sensitive_features=list("aaabbbb"))
+    >>> y_true, y_pred = [1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1]
+    >>> tpr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
     return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
@@ -202,7 +205,8 @@ def selection_rate_ratio(
     One of four rows of ``a`` is predicted positive, and one of two of ``b``.
 
     >>> from fado.metrics import selection_rate_ratio
-    >>> selection_rate_ratio([0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0], sensitive_features=list("aaaabb"))
+    >>> y_true, y_pred = [0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0]
+    >>> selection_rate_ratio(y_true, y_pred, sensitive_features=list("aaaabb"))
     0.5
     """
     return _ratio(

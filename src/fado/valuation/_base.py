@@ -13,9 +13,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
-from fado._checks import seed_from
+from fado._checks import ClassRegistry, seed_from
 from fado._messages import insert_parameters, list_names, warn_user
-from fado._registry import ClassRegistry
 from fado._version import library_versions
 from fado.tabular import LabelPattern, Problem, note_features, read_problem
 from fado.valuation._provenance import Provenance, VariableNote
@@ -103,7 +102,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 
     See Also
     --------
-    register_valuator : Give a valuator a name for configurations and commands.
+    fado.valuation.register_valuator : Give a valuator a name for configurations and commands.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class VariableNote:
 
     See Also
     --------
-    Provenance : Holds one note per variable.
+    fado.valuation.Provenance : Holds one note per variable.
     """
 
     kind: str
@@ -116,7 +116,7 @@ class SplitGains:
 
     See Also
     --------
-    Provenance : Holds the gains.
+    fado.valuation.Provenance : Holds the gains.
     """
 
     columns: tuple[str, ...]
@@ -136,7 +136,7 @@ class TargetNote:
 
     See Also
     --------
-    Provenance : Holds the note.
+    fado.valuation.Provenance : Holds the note.
     """
 
     target: str

@@ -112,7 +112,7 @@ def test_other_models_take_the_place_of_saved_ones(saved):
 def test_strange_directories_stay_as_they_are(models, saved, tmp_path):
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(
-        FileExistsError, match=r"holds 'notes\.txt', which is no part of a saved set of models"
+        FileExistsError, match=r"holds 'notes\.txt', which is not part of a saved set of models"
     ):
         models.save(saved)
     (tmp_path / "file").write_text("mine")
@@ -143,7 +143,7 @@ def setter(*path, value):
     ("change", "match"),
     [
         (setter("format", value=2), "is in format 2, and this release reads 1"),
-        (setter("kind", value="fado model"), "is not of a set of models"),
+        (setter("kind", value="fado model"), "is not the manifest of a set of models"),
         (setter("n_rows", value=-1), "description of the training rows is broken"),
         (setter("variables", 0, "name", value="z"), "'y' first"),
         (setter("variables", 1, "name", value="y"), "different names"),
@@ -187,7 +187,7 @@ def test_damage_is_noticed(saved, tmp_path):
     with pytest.raises(ValueError, match="was changed after it was written"):
         load_models(saved)
     (saved / "models.json").write_bytes(content[:-20])
-    with pytest.raises(ValueError, match="is no JSON, or it is damaged"):
+    with pytest.raises(ValueError, match="is not JSON, or it is damaged"):
         load_models(saved)
     with pytest.raises(ValueError, match=r"no saved set of models in .*: it does not exist"):
         load_models(tmp_path / "none")

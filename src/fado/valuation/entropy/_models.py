@@ -68,7 +68,7 @@ class ValuationModels:
     See Also
     --------
     fado.OutOfBagEntropy : Trains the models.
-    load_models : Reads saved models.
+    fado.valuation.load_models : Reads saved models.
 
     Examples
     --------

@@ -83,8 +83,8 @@ class TreeInfluence(BaseValuator):
     --------
     fado.valuation.retraining_check : How well the values predict retraining.
     fado.valuation.forecast_removals : What removing given rows would do.
-    KNNShapley : Effects on a vote of nearest neighbours.
-    DataShapley : Effects on any classifier, by training many models.
+    fado.KNNShapley : Effects on a vote of nearest neighbours.
+    fado.DataShapley : Effects on any classifier, by training many models.
 
     References
     ----------

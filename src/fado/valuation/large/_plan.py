@@ -82,12 +82,9 @@ class ReadingCosts:
 def reading_costs(source: Source, columns: Sequence[str]) -> ReadingCosts:
     """Estimate what reading some columns takes, from the first rows of a few files."""
     share = len(columns) / len(source.schema.names)
-    largest = source.largest_unit
-    return ReadingCosts(
-        source.bytes_per_row * share,
-        round(largest.n_bytes * share),
-        f"the {largest.n_rows:,} rows that {str(largest.path)!r} gives",
-    )
+    path, n_rows, n_bytes = source.largest_unit
+    told = f"the {n_rows:,} rows that {str(path)!r} gives"
+    return ReadingCosts(source.bytes_per_row * share, round(n_bytes * share), told)
 
 
 def memory_bound(memory: str | int | None) -> int:
@@ -137,7 +134,7 @@ class FilesPlan:
 
     See Also
     --------
-    plan_files : Makes the plan.
+    fado.valuation.plan_files : Makes the plan.
     """
 
     n_files: int
