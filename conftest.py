@@ -10,11 +10,18 @@ import pytest
 from fado._compat import OLD_NEWS
 
 # The site's own code needs Sphinx, and what Sphinx writes repeats what is tested where it stands.
-collect_ignore = ["docs/conf.py", "docs/_ext", "docs/_build", "docs/auto_examples", "docs/api"]
+collect_ignore = [
+    "docs/conf.py",
+    "docs/_ext",
+    "docs/_build",
+    "docs/auto_examples",
+    "docs/api",
+    "docs/tutorial",
+]
 
 REGISTRIES = {
     "fado.valuation._base": "_CLASSES",
-    "fado.utility._utilities": "_CLASSES",
+    "fado.utility": "_CLASSES",
     "fado.interventions._registry": "_ENTRIES",
 }
 

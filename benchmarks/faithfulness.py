@@ -55,10 +55,6 @@ from fado.valuation import _retraining as retraining
 from fado.valuation import forecast_removals
 from fado.valuation._retraining import draw_parts
 from fado.valuation._validation_rows import (
-    decide,
-    directed_ratio,
-    find_extremes,
-    measure_validation_rows,
     read_validation_rows,
 )
 from fado.valuation.influence import _effects
@@ -122,16 +118,14 @@ class Trial:
         figures = {}
         for number, ratio in enumerate(RATIO_NAMES):
             performance = PERFORMANCES[number % 2]
-            measured = [
-                measure_validation_rows(self.validated, own, performance, ratio, 0.05) for own in scores
-            ]
+            measured = [self.validated.measure(own, performance, ratio, 0.05) for own in scores]
             figures[ratio] = [own["z"] for own in measured]
             figures[performance] = [own["y"] for own in measured]
-            decisions = [decide(self.validated, own, 0.05) for own in scores]
+            decisions = [self.validated.decide(own, 0.05) for own in scores]
             (groups,) = self.validated.attributes
-            extremes = find_extremes(self.validated, groups, ratio, decisions[0])
+            extremes = self.validated.extremes(groups, ratio, decisions[0])
             figures[f"directed {ratio}"] = [
-                directed_ratio(self.validated, groups, ratio, own, extremes) for own in decisions
+                self.validated.directed_ratio(groups, ratio, own, extremes) for own in decisions
             ]
         self.untouched = {metric: own[0] for metric, own in figures.items()}
         return {metric: retraining._changes(own, repeats)[1] for metric, own in figures.items()}

@@ -51,8 +51,9 @@ from fado import KNNShapley
 given = np.load(f"{sys.argv[1]}/matrix.npz")
 X, y, validated_X, validated_y = (given[name] for name in ("X", "y", "validated_X", "validated_y"))
 start = time.perf_counter()
-values = KNNShapley(NEIGHBORS, n_jobs=WORKERS).fit(X, y, validation=(validated_X, validated_y,
-None)).valuation_["y"] print(json.dumps({"seconds": time.perf_counter() - start}))
+validation = validated_X, validated_y, None
+values = KNNShapley(NEIGHBORS, n_jobs=WORKERS).fit(X, y, validation=validation).valuation_["y"]
+print(json.dumps({"seconds": time.perf_counter() - start}))
 np.save(f"{sys.argv[1]}/ours.npy", values)
 """
 

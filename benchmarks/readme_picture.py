@@ -1,4 +1,4 @@
-"""The README's pictures: the price of a line on Adult, and what the values of its rows look like.
+"""The README's pictures: models of Adult by ratio and true-positive rate, and the values of its rows.
 
 python benchmarks/readme_picture.py --data DIR [--out docs/images]
 """
@@ -16,6 +16,10 @@ from _data import data_argument, real_table
 from fado import OutOfBagEntropy, find_frontier
 
 BINS = 40
+UNIT = 620  # pixels from 0 to 1, on both axes of the frontier
+TPR = (0.5, 0.75)
+COLOURS = ["#D55E00", "#0072B2", "#000000"]  # of Okabe and Ito, who chose them for colour-blind readers
+SHAPES = ["circle", "cross", "diamond"]
 
 
 def plane(valuation, sex):
@@ -51,9 +55,9 @@ def draw_values(directory):
         alt.Chart(plane(valuation, frame["sex"].to_numpy()))
         .mark_rect()
         .encode(
-            x=alt.X("x:Q", title="v_y: how unsure models are of income", scale=alt.Scale(domain=[0, 1])),
+            x=alt.X("x:Q", title="v_y: uncertainty about income", scale=alt.Scale(domain=[0, 1])),
             x2="x2:Q",
-            y=alt.Y("y:Q", title="v_z: how unsure they are of sex", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("y:Q", title="v_z: uncertainty about sex", scale=alt.Scale(domain=[0, 1])),
             y2="y2:Q",
             color=alt.Color(
                 "share:Q",
@@ -64,12 +68,12 @@ def draw_values(directory):
         )
         .properties(width=300, height=300)
         .facet(alt.Facet("sex:N", title=None))
-        .properties(title="Every row of Adult, by what a model could still learn from it")
+        .properties(title="Rows of Adult by their two values")
     )
 
 
 def draw_frontier(directory):
-    """Draw what whole models of Adult achieve on test rows, untouched and aimed; print the best."""
+    """Draw models of Adult by their figures on test data, untouched and aimed; print the selected one."""
     X, y, male = real_table(directory, "adult")
     frontier = find_frontier(X, y, sensitive_features={"sex": np.where(male, "male", "female")}, max_fits=60)
     print(frontier)
@@ -77,6 +81,7 @@ def draw_frontier(directory):
     test = chosen.facts_.measured["test"]
     print({name: round(own, 3) for name, own in test.items()}, "reached:", chosen.reached_)
     whole = frontier.frame[~frontier.frame["cost"].between(0, 1, inclusive="neither")]
+    names = ["untouched", "aimed", "selected on validation data"]
     points = pd.DataFrame(
         {
             "models": whole["intervention"].replace({"none": "untouched"}),
@@ -84,31 +89,41 @@ def draw_frontier(directory):
             "tpr": whole["test_tpr"],
         }
     )
+    print(points.groupby("models").agg({"ratio": ["min", "max"], "tpr": ["min", "mean", "max"]}).round(3))
     marked = pd.DataFrame(
         {
-            "models": ["chosen at 0.8 by validation rows"],
+            "models": [names[2]],
             "ratio": [test["fpr_ratio"]],
             "low": [test["fpr_ratio_low"]],
             "high": [test["fpr_ratio_high"]],
             "tpr": [test["tpr"]],
         }
     )
-    names = ["untouched", "aimed", "chosen at 0.8 by validation rows"]
-    colours = alt.Scale(domain=names, range=["#7f8c8d", "#c0392b", "#000000"])
+    tenths = alt.Axis(values=[step / 10 for step in range(11)], format=".1f")
     axes = {
-        "x": alt.X("ratio:Q", title="ratio of false-positive rates", scale=alt.Scale(domain=[0, 1])),
-        "y": alt.Y("tpr:Q", title="true-positive rate", scale=alt.Scale(zero=False)),
-        "color": alt.Color("models:N", scale=colours, title=None),
-        "shape": alt.Shape(
-            "models:N", scale=alt.Scale(domain=names, range=["circle", "cross", "diamond"]), title=None
+        "x": alt.X(
+            "ratio:Q", title="ratio of false-positive rates", scale=alt.Scale(domain=[0, 1]), axis=tenths
         ),
+        "y": alt.Y(
+            "tpr:Q",
+            title=["true-positive rate", f"(axis from {TPR[0]} to {TPR[1]})"],
+            scale=alt.Scale(domain=TPR),
+        ),
+        "color": alt.Color("models:N", scale=alt.Scale(domain=names, range=COLOURS), title=None),
+        "shape": alt.Shape("models:N", scale=alt.Scale(domain=names, range=SHAPES), title=None),
     }
-    marks = alt.Chart(points).mark_point(filled=True, size=40, opacity=0.6).encode(**axes)
-    kept = alt.Chart(marked).mark_point(filled=True, size=180).encode(**axes)
+    legend = {"orient": "top", "symbolOpacity": 1}
+    axes["color"].legend = axes["shape"].legend = alt.Legend(**legend)
+    marks = alt.Chart(points).mark_point(filled=True, size=30, opacity=0.5).encode(**axes)
+    kept = alt.Chart(marked).mark_point(filled=True, size=200, opacity=1).encode(**axes)
     interval = alt.Chart(marked).mark_rule(size=2).encode(x="low:Q", x2="high:Q", y="tpr:Q")
-    line = alt.Chart(pd.DataFrame({"ratio": [0.8]})).mark_rule(strokeDash=[5, 4]).encode(x="ratio:Q")
-    return (line + marks + interval + kept).properties(
-        width=560, height=240, title="Adult, women against men, at a false-positive rate of 5 %, on test rows"
+    asked = alt.Chart(pd.DataFrame({"ratio": [0.8], "tpr": [TPR[0]], "text": ["asked for: 0.8"]}))
+    line = asked.mark_rule(strokeDash=[5, 4]).encode(x="ratio:Q")
+    label = asked.mark_text(align="right", dx=-6, dy=-8).encode(x="ratio:Q", y=axes["y"], text="text")
+    return (line + label + marks + interval + kept).properties(
+        width=UNIT,
+        height=UNIT * (TPR[1] - TPR[0]),  # a step of 0.1 is as long upwards as sideways
+        title="Adult: women and men, at a false-positive rate of 5 %, on test data",
     )
 
 

@@ -1,5 +1,6 @@
 """How Sphinx builds the site: `make docs`."""
 
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -8,6 +9,8 @@ import fado
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+
+import repository  # noqa: E402 - it stands in the folder that the line above adds
 
 project = "FADO"
 author = "The FADO maintainers"
@@ -25,6 +28,7 @@ extensions = [
     "outside_pages",
     "linked_names",
     "rendered_math",
+    "repository",
     "site_api",
     "tidy_blocks",
 ]
@@ -47,6 +51,7 @@ html_math_renderer = "svg"
 autosummary_generate = [str(page) for page in (HERE / "api").glob("[!_]*.rst")]  # new pages at once, too
 autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_xref_param_type = False
 default_role = "literal"
@@ -72,7 +77,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "download_all_examples": False,
     "remove_config_comments": True,
-    "thumbnail_size": (400, 280),
+    "thumbnail_size": (560, 380),
 }
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -82,12 +87,18 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"FADO {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_context = {
+    "versions": json.loads((HERE / "_static" / "switcher.json").read_text(encoding="utf-8")),
+    **repository.html_context(),
+}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "FADO"},
-    "header_links_before_dropdown": 7,
+    "logo": {"text": "FADO", "image_light": "_static/logo_light.svg", "image_dark": "_static/logo_dark.svg"},
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
@@ -95,5 +106,17 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
     "navigation_depth": 2,
+    **repository.theme_options(),
 }
-html_sidebars = {"index": [], "install": [], "which": [], "glossary": [], "how_it_works": [], "changelog": []}
+html_sidebars = {
+    "index": [],
+    "install": [],
+    "which": [],
+    "tutorial_adult": [],
+    "compared": [],
+    "faq": [],
+    "glossary": [],
+    "bibliography": [],
+    "how_it_works": [],
+    "changelog": [],
+}

@@ -107,7 +107,7 @@ def test_what_cannot_be_written_is_told_with_its_place_and_the_reason(tmp_path):
         write(errno.ENOSPC)
     with pytest.raises(WriteError) as caught:
         write(errno.EIO)
-    put_right = "put that right and run again."
+    put_right = "fix that and run again."
     assert str(caught.value) == f"The report cannot be written to '{path}' (Input/output error): {put_right}"
     with pytest.raises(WriteError, match=r"\('other\.csv': Input/output error\)"):  # that is read meanwhile
         write(errno.EIO, "other.csv")
@@ -118,7 +118,7 @@ def test_a_place_that_nobody_may_write_to_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(type(tmp_path), "mkdir", lambda path, *_: fail(errno.EACCES, str(path)))
     with (
         pytest.raises(
-            WriteError, match=r"^The text cannot be written to '.*out\.txt' \(Permission denied\): put"
+            WriteError, match=r"^The text cannot be written to '.*out\.txt' \(Permission denied\): fix"
         ),
         replacing(tmp_path / "out.txt", "The text"),
     ):

@@ -108,7 +108,7 @@ def test_without_locks_process_start_and_host_decide(tmp_path, without_locks):
     path = tmp_path / "lock"
     me = locks._identity(os.getpid())
     claim(path, json.dumps(me))
-    with pytest.raises(InUseError, match=rf"process {os.getpid()} .*; if it is gone, delete"), Lock(path):
+    with pytest.raises(InUseError, match=rf"process {os.getpid()} .*; if it has ended, delete"), Lock(path):
         pass
     claim(path, json.dumps(me | {"started": me["started"] - 1}))  # our number was a dead process's before
     with Lock(path):
@@ -118,7 +118,7 @@ def test_without_locks_process_start_and_host_decide(tmp_path, without_locks):
         pass
     for told in (json.dumps(me | {"host": "elsewhere"}), "", "{"):  # of which nothing can be known
         claim(path, told)
-        with pytest.raises(InUseError, match=r"if it is gone, delete '.*lock\.\*\.holder'"), Lock(path):
+        with pytest.raises(InUseError, match=r"if it has ended, delete '.*lock\.\*\.holder'"), Lock(path):
             pass
         assert len(claims_of(path)) == 1
 
@@ -129,7 +129,7 @@ def test_without_start_times_a_living_number_counts(tmp_path, without_locks, mon
     monkeypatch.setattr(locks, "_started", lambda pid: None)
     path = tmp_path / "lock"
     claim(path, json.dumps(locks._identity(os.getpid())))
-    with pytest.raises(InUseError, match="if it is gone, delete"), Lock(path):
+    with pytest.raises(InUseError, match="if it has ended, delete"), Lock(path):
         pass
     claim(path, json.dumps(locks._identity(2**22 + 1)))
     with Lock(path):
@@ -163,6 +163,6 @@ def test_a_network_file_system_is_warned_of_and_another_hosts_claim_counts(tmp_p
 def test_a_link_is_no_lock(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     (tmp_path / "lock").symlink_to(tmp_path / "mine.txt")
-    with pytest.raises(ValueError, match=r"lock' is a link, which a lock is not: delete it"):
+    with pytest.raises(ValueError, match=r"lock' is a link and not a lock file: delete it"):
         Lock(tmp_path / "lock").__enter__()
     assert (tmp_path / "mine.txt").read_text() == "mine"

@@ -54,7 +54,7 @@ def test_what_is_left_at_its_default_is_left_out():
         ({"rows": 1, "mean": math.nan}, "`mean` of a record is broken, got nan"),
         ({"rows": 1, "mean": {"float": "many"}}, "`mean` of a record is broken"),
         ({"rows": 1, "mean": 10**400}, "`mean` of a record is broken"),
-        ({"rows": 1, "mean": 0.5, "more": 1}, "'more' is nothing that a record tells"),
+        ({"rows": 1, "mean": 0.5, "more": 1}, "'more' is not a field of a record"),
         ({"rows": 1, "mean": 0.5, "names": {"a": [1]}}, "`names` of a record is broken"),
         ({"rows": 1, "mean": 0.5, "inner": {"y": {"kind": 3}}}, "`kind` of a record is broken, got 3"),
         ({"rows": 1, "mean": 0.5, "inner": {"y": {"kind": "", "classes": [[]]}}}, "`classes` of a record"),

@@ -78,7 +78,7 @@ def test_a_weight_of_zero_leaves_missing_values_out():
 def test_without_protected_attributes(kind):
     rows = valuation(y=[0.5, 1.0])
     np.testing.assert_array_equal(kind(alpha=1.0)(rows), [0.5, 1.0])
-    with pytest.raises(ValueError, match=r"no protected attribute for alpha=0.5 .* or set `alpha=1`"):
+    with pytest.raises(ValueError, match=r"no protected attribute, and alpha=0.5 .* or set `alpha=1`"):
         kind(alpha=0.5)(rows)
 
 
@@ -104,7 +104,7 @@ def test_bad_settings_are_refused():
     for beta in (-0.1, float("nan"), float("inf"), "1"):
         with pytest.raises(ValueError, match=r"`betas\['age'\]` must be a number of at least 0, got"):
             LinearUtility(alpha=0.5, betas={"age": beta})
-    with pytest.raises(ValueError, match=r"`betas` names 'agee', which is none .* attributes \['age'\]"):
+    with pytest.raises(ValueError, match=r"`betas` names 'agee', which is not one .* attributes \['age'\]"):
         LinearUtility(alpha=0.5, betas={"agee": 0.5})(ONE)
     with pytest.raises(ValueError, match="needs values of at least 0, got a negative one"):
         CobbDouglasUtility(alpha=0.5)(valuation(y=[-0.5], age=[0.5]))

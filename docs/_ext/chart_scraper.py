@@ -1,4 +1,7 @@
-"""Pictures of the gallery: every Altair chart that a block of a script calls `chart...` is saved as PNG."""
+"""Pictures of the gallery: every Altair chart that a block of a script calls `chart...` is saved as PNG.
+
+Colours are those of Okabe and Ito, and viridis for scales: colour-blind readers can distinguish them.
+"""
 
 from typing import Any
 
@@ -6,7 +9,20 @@ import altair as alt
 from sphinx_gallery.scrapers import figure_rst
 
 SCALE = 2.0
+OKABE_ITO = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"]
 _seen: dict[str, set[int]] = {}
+
+
+@alt.theme.register("fado_gallery", enable=True)
+def _theme() -> alt.theme.ThemeConfig:
+    ranges = {"category": OKABE_ITO, "heatmap": {"scheme": "viridis"}, "ramp": {"scheme": "viridis"}}
+    return {
+        "config": {
+            "range": ranges,  # type: ignore[typeddict-item]
+            "title": {"fontSize": 14, "anchor": "start", "offset": 12},
+            "mark": {"color": OKABE_ITO[0]},
+        }
+    }
 
 
 def scrape_charts(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

@@ -44,15 +44,21 @@ def target_of(text: str) -> str | None:
     return None
 
 
+def _is_inside_link_or_title(node: nodes.Node) -> bool:
+    """Say whether a link around the node would stand in another one, or in a title."""
+    parent = node.parent
+    while parent is not None:
+        if isinstance(parent, nodes.reference | nodes.title):
+            return True
+        parent = parent.parent
+    return False
+
+
 def _link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     documented = app.env.domains.python_domain.objects
     for node in list(doctree.findall(nodes.literal)):
         found = documented.get(target_of(node.astext()) or "")
-        if (
-            found is None
-            or found.docname == docname
-            or isinstance(node.parent, nodes.reference | nodes.title)
-        ):
+        if found is None or found.docname == docname or _is_inside_link_or_title(node):
             continue
         link = make_refnode(app.builder, docname, found.docname, found.node_id, node.deepcopy())
         node.replace_self(link)

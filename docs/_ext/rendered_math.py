@@ -21,7 +21,7 @@ def draw(formula: str, *, inline: bool) -> str:
     svg = re.sub(
         r'width="([\d.]+)" height="([\d.]+)"',
         lambda size: f'width="{float(size[1]) / EM:.3f}em" height="{float(size[2]) / EM:.3f}em"',
-        drawn.svg(),
+        re.sub(r'"black"', '"currentColor"', drawn.svg()),  # bars over letters do not take the colour given
         count=1,
     )
     below = f"vertical-align: {drawn.getyofst() / EM:.3f}em"

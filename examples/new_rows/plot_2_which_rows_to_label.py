@@ -2,11 +2,11 @@
 Which rows to label next?
 =========================
 
-``UtilityQuery`` takes the rows of a pool that have most utility, and can keep near-copies out.
+``UtilityQuery`` selects the rows of a pool with the highest utility. It can also keep similar rows apart.
 """
 
 # %%
-# 600 loans have run, 4,000 applicants wait.
+# 600 loans are finished, 4,000 applicants wait.
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -16,22 +16,22 @@ from fado.active import UtilityQuery
 
 rng = np.random.default_rng(0)
 frame = pd.DataFrame(rng.normal(size=(4_600, 2)), columns=["score", "wage"])
-sex = pd.Series(np.where(frame["wage"] + rng.normal(size=4_600) > 1, "f", "m"), name="sex")
-default = frame["score"] + 0.5 * (sex == "f") + 0.5 * rng.normal(size=4_600) > 1.2
+sex = pd.Series(np.where(frame["wage"] + rng.normal(size=4_600) > 1, "women", "men"), name="sex")
+default = frame["score"] + 0.5 * (sex == "women") + 0.5 * rng.normal(size=4_600) > 1.2
 known, pool = slice(0, 600), frame[600:].reset_index(drop=True)
 valuator = OutOfBagEntropy(keep_models=True, random_state=0)
 valuator.fit(frame[known], default[known], sensitive_features=sex[known])
 
 # %%
-# The same batch of 100 by utility alone, and with some distance between its rows.
-pool["by utility"] = pool["with diversity"] = False
+# A batch of 100 rows, first by utility alone, then with some distance between the rows.
+pool["by utility"] = pool["with diversity"] = "no"
 for name, diversity in {"by utility": 0.0, "with diversity": 0.5}.items():
     query = UtilityQuery(valuator, LinearUtility(alpha=0.75), diversity=diversity)
-    pool.loc[query.query(pool[["score", "wage"]], n=100), name] = True
+    pool.loc[query.query(pool[["score", "wage"]], n=100), name] = "yes"
 
 # %%
-# Models are unsure between the two classes, at a score of about 1.
-shown = pool.melt(["score", "wage"], var_name="batch", value_name="chosen").sort_values("chosen")
+# Models are uncertain where the two classes meet, at a score of about 1.
+shown = pool.melt(["score", "wage"], var_name="batch", value_name="selected").sort_values("selected")
 alt.data_transformers.disable_max_rows()
 chart = (
     alt.Chart(shown)
@@ -39,9 +39,10 @@ chart = (
     .encode(
         x="score:Q",
         y="wage:Q",
-        color=alt.Color("chosen:N", scale=alt.Scale(domain=[False, True], range=["#d5d9de", "#d1495b"])),
+        color=alt.Color("selected:N", scale=alt.Scale(domain=["no", "yes"], range=["#d5d9de", "#D55E00"])),
     )
     .properties(width=260, height=260)
-    .facet(column="batch:N")
+    .facet(column=alt.Column("batch:N", title=None))
+    .properties(title="100 of 4,000 rows that are selected for labelling")
 )
 chart

@@ -1,12 +1,13 @@
 """
-Rows in batches, and a word when they change
-============================================
+Rows in batches, and drift
+==========================
 
-``OnlineEntropy`` values a batch before its labels are known, learns it after, and tells drift.
+``OnlineEntropy`` values a batch before its labels are known, learns from it afterwards, and warns if rows
+change.
 """
 
 # %%
-# Loans by the month. In month 5 the rule by which people pay late turns round.
+# Loans by month. In month 6 the rule by which people pay late is reversed.
 import warnings
 
 import altair as alt
@@ -19,36 +20,36 @@ from fado import OnlineEntropy
 def loans(month, n=600):
     """Make the loans of a month."""
     rng = np.random.default_rng(month)
-    old = rng.random(n) < 0.3
+    older = rng.random(n) < 0.3
     X = pd.DataFrame({"income": rng.lognormal(3, 0.4, n), "debt": rng.lognormal(2, 0.6, n)})
-    X["years"] = rng.gamma(np.where(old, 6, 3))
+    X["years"] = rng.gamma(np.where(older, 6, 3))
     late = X["debt"] / X["income"] * rng.lognormal(0, 0.5, n) > 0.4
-    return X, late ^ (month >= 5), {"old": old}
+    return X, late ^ (month >= 6), {"age": np.where(older, "50 and over", "under 50")}
 
 
 # %%
-# Month by month: value, and once the labels have come, learn.
+# Every month: value the rows, and learn when the labels are known.
 online = OnlineEntropy(random_state=0)
-for month in range(8):
-    X, late, old = loans(month)
+for month in range(1, 9):
+    X, late, age = loans(month)
     valuation = online.value(X)
     with warnings.catch_warnings(record=True, action="always") as caught:
-        online.learn(X, late, sensitive_features=old)
+        online.learn(X, late, sensitive_features=age)
     for warning in caught:
         print(f"month {month}: {warning.message}")
-        online.forget(len(X))  # rows from before no longer hold
+        online.forget(len(X))  # earlier rows no longer hold
 
 # %%
-# How much models doubted the labels of each batch, beside what was to be expected.
-told = online.drift_.query("variable == 'y'")[["batch", "loss", "expected"]]
+# The loss of the models on each month's labels, and the loss that they expected.
+loss = online.drift_.query("variable == 'y'")[["batch", "loss", "expected"]]
 chart = (
-    alt.Chart(told.melt("batch", var_name="doubt"))
+    alt.Chart(loss.rename(columns={"loss": "measured"}).melt("batch", var_name="loss"))
     .mark_line(point=True)
     .encode(
-        x=alt.X("batch:O", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("value:Q", title="mean doubt of the labels"),
-        color="doubt:N",
+        x=alt.X("batch:O", title="month", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("value:Q", title="mean loss"),
+        color=alt.Color("loss:N", sort=["measured", "expected"]),
     )
-    .properties(width=420, height=240)
+    .properties(width=420, height=240, title="Drift in month 6: the loss is far above the expected one")
 )
 chart

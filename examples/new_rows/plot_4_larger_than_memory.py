@@ -1,17 +1,19 @@
 """
-More rows than memory
-=====================
+Tables larger than memory
+=========================
 
-``value_files`` reads a table in files part by part, within a bound of memory, and writes values as it goes.
+``value_files`` reads a table from files in parts, within a limit of memory, and writes values as it goes.
+Its models are trained on a sample. How large must the sample be?
 """
 
 # %%
-# A folder with a file for every month. Real ones may be a thousand times as large.
+# A folder with one file per month. Real files may be a thousand times as large.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import altair as alt
 import pandas as pd
+from scipy.stats import spearmanr
 
 import fado
 from fado.datasets import make_account_fraud
@@ -21,25 +23,34 @@ folder = TemporaryDirectory()
 months = Path(folder.name) / "months"
 months.mkdir()
 for month, rows in make_account_fraud(12_000, random_state=0).groupby("month"):
-    rows.to_parquet(months / f"{month}.parquet", index=False)
+    rows.to_parquet(months / f"{month + 1}.parquet", index=False)
 
 # %%
-# What will be done, and what it takes.
-asked = {"target": "fraud_bool", "protected": "customer_age>=50", "drop": ["month"], "memory": "1GB"}
-print(plan_files(months, n_jobs=1, **asked))
+# The plan: what will be done, in how much memory and time.
+asked = {"target": "fraud_bool", "protected": "customer_age>=50", "drop": ["month"], "n_jobs": 1}
+print(plan_files(months, memory="1GB", **asked))
 
 # %%
-# Killed at any moment, it goes on when it is called again. A column of values is read when it is asked for.
-valuation = fado.value_files(months, out=Path(folder.name) / "values", n_jobs=1, **asked)
-values = pd.DataFrame({name: valuation[name] for name in valuation.variables})
+# If a run is killed, the next call continues it. Here, models are trained on more and more rows.
+values = {}
+for train_rows in (1_500, 3_000, 6_000, 9_000, 12_000):
+    out = Path(folder.name) / f"values_{train_rows}"
+    valuation = fado.value_files(months, out=out, train_rows=train_rows, **asked)
+    values[train_rows] = {"label": valuation["y"], "age group": valuation["customer_age>=50"]}
 folder.cleanup()
 
 # %%
-chart = (
-    alt.Chart(values.sample(4_000, random_state=0).melt(var_name="variable", value_name="entropy"))
-    .mark_bar()
-    .encode(x=alt.X("entropy:Q", bin=alt.Bin(maxbins=40)), y=alt.Y("count()", title="rows"))
-    .properties(width=240, height=200)
-    .facet(column="variable:N")
-)
+# Compare the ranking of the rows with that from models of all rows. Values of the age group need fewer
+# training rows than those of the label, because only 1 % of the rows are frauds.
+everything = values.pop(12_000)
+found = pd.DataFrame(values).T.rename_axis("rows").reset_index().melt("rows", var_name="uncertainty about")
+found["correlation"] = [
+    spearmanr(own, everything[name]).statistic
+    for name, own in zip(found["uncertainty about"], found.pop("value"), strict=True)
+]
+print(found.round(3).to_string(index=False))
+y = alt.Y("correlation", title="rank correlation", scale=alt.Scale(domain=[0, 1]))
+axes = alt.Chart(found).encode(x=alt.X("rows", title="training rows"), y=y, color="uncertainty about")
+title = "Values from a sample, compared with values from all rows"
+chart = axes.mark_line(point=True).properties(width=420, height=240, title=title)
 chart

@@ -2,12 +2,12 @@
 Shapley values of neighbours
 ============================
 
-What is each row's fair share in a nearest-neighbour model? ``KNNShapley`` gives it exactly. Most rows
-with a wrong label have negative shares.
+``KNNShapley`` computes exactly what each row contributes to a nearest-neighbour model. Most rows with a
+wrong label have negative values.
 """
 
 # %%
-# Two clouds of points. A tenth of the labels is wrong.
+# Two clouds of points. One label in ten is wrong.
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -22,15 +22,14 @@ wrong = rng.random(600) < 0.1
 y = truth ^ wrong
 
 # %%
-# Every row is measured by neighbours that are not of its own fold.
-valuation = (
-    KNNShapley(n_neighbors=5, random_state=0).fit(X, y, sensitive_features={"group": group}).valuation_
-)
+# Each row is valued by rows of other folds.
+valuator = KNNShapley(n_neighbors=5, random_state=0)
+valuation = valuator.fit(X, y, sensitive_features={"group": group}).valuation_
 points = X.assign(value=valuation["y"], label=np.where(wrong, "wrong", "right"))
 print(points.groupby("label")["value"].describe().round(5))
 
 # %%
-# Blue rows help the model, red rows harm it. Crosses are wrong labels.
+# Dark rows harm the model, bright rows help it. Crosses are wrong labels.
 limit = float(np.abs(points["value"]).quantile(0.95))
 chart = (
     alt.Chart(points)
@@ -39,8 +38,8 @@ chart = (
         x="income",
         y="savings",
         shape=alt.Shape("label", scale=alt.Scale(domain=["right", "wrong"], range=["circle", "cross"])),
-        color=alt.Color("value", scale=alt.Scale(scheme="redblue", domain=[-limit, limit], clamp=True)),
+        color=alt.Color("value", scale=alt.Scale(scheme="viridis", domain=[-limit, limit], clamp=True)),
     )
-    .properties(width=420, height=320)
+    .properties(width=420, height=320, title="Rows by their Shapley value")
 )
 chart

@@ -62,43 +62,30 @@ __all__ = [
     "value_files",
 ]
 
-# Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
+# Where public names are defined; each is imported when it is first used, so that `import fado` stays quick.
 _HOMES = {
-    "AimedEstimator": "fado.aim",
-    "CobbDouglasUtility": "fado.utility",
-    "DataShapley": "fado.valuation",
-    "DifferenceUtility": "fado.utility",
-    "InBagEntropy": "fado.valuation",
-    "KNNShapley": "fado.valuation",
-    "LinearUtility": "fado.utility",
-    "OnlineEntropy": "fado.valuation",
-    "OutOfBagEntropy": "fado.valuation",
-    "RandomPrevalenceSampler": "fado.interventions",
-    "ReweighedEstimator": "fado.interventions",
-    "Reweigher": "fado.interventions",
-    "TreeInfluence": "fado.valuation",
-    "UtilityAwareOverSampler": "fado.generation",
-    "UtilityAwarePrevalenceSampler": "fado.interventions",
-    "UtilityAwareReweigher": "fado.interventions",
-    "Valuation": "fado.valuation",
-    "explore": "fado.exploration",
-    "explore_files": "fado.exploration",
-    "find_frontier": "fado.experiment",
-    "load_model": "fado.models",
-    "reweigh_files": "fado.interventions",
-    "sample_files": "fado.interventions",
-    "value_files": "fado.valuation",
+    "aim": "AimedEstimator",
+    "experiment": "find_frontier",
+    "exploration": "explore explore_files",
+    "generation": "UtilityAwareOverSampler",
+    "interventions": "RandomPrevalenceSampler ReweighedEstimator Reweigher UtilityAwarePrevalenceSampler "
+    "UtilityAwareReweigher reweigh_files sample_files",
+    "models": "load_model",
+    "utility": "CobbDouglasUtility DifferenceUtility LinearUtility",
+    "valuation": "DataShapley InBagEntropy KNNShapley OnlineEntropy OutOfBagEntropy TreeInfluence Valuation "
+    "value_files",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'fado' has no attribute {name!r}")
-    from importlib import import_module
+    for home, names in _HOMES.items():
+        if name in names.split():
+            from importlib import import_module
 
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+            value = getattr(import_module(f"fado.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'fado' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,26 +1,19 @@
-"""Checks of settings that several parts share."""
+"""Settings that several parts share: checks of their values, and classes that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = [
-    "MOST_ROWS",
-    "check_choice",
-    "check_classifier",
-    "check_count",
-    "check_instance",
-    "check_probabilities",
-    "check_share",
-    "seed_from",
-]
+Class = TypeVar("Class", bound=type)
 
-MOST_ROWS = 10**9  # more than any count of rows that is meant
+MOST_ROWS = 10**9  # more than any intended count of rows
 
 
 def check_share(name: str, value: Any) -> float:
-    """Give a setting as a float, or say that it is no number between 0 and 1."""
+    """Return a setting as a float, or refuse what is not a number in [0, 1]."""
     if not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a number in [0, 1], got {value!r}.")
     if not 0 <= float(value) <= 1:
@@ -29,16 +22,16 @@ def check_share(name: str, value: Any) -> float:
 
 
 def check_count(name: str, value: Any, least: int, most: int) -> int:
-    """Give a setting as a whole number, or say what is wrong with it.
+    """Return a setting as a whole number, or refuse it.
 
     Parameters
     ----------
     name : str
-        Where it stands: a parameter, or a key of a configuration.
+        Its name: a parameter, or a key of a configuration.
     value : object
-        What was given.
+        The given value.
     least, most : int
-        The bounds; `most` is what no machine gets through, so that a slip of the finger is noticed at once.
+        The bounds; `most` is more than any machine can do, so that a typing error is noticed at once.
 
     Examples
     --------
@@ -58,7 +51,7 @@ def check_count(name: str, value: Any, least: int, most: int) -> int:
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a setting that is none of a few words."""
+    """Refuse a setting that is not one of a few words."""
     if value not in choices:
         raise ValueError(f"`{name}` must be {' or '.join(map(repr, choices))}, got {value!r}.")
 
@@ -80,7 +73,7 @@ def check_instance(name: str, given: Any) -> None:
 
 
 def check_classifier(name: str, estimator: Any) -> None:
-    """Refuse what is no unfitted classifier that gives probabilities."""
+    """Refuse what is not an unfitted classifier with probabilities."""
     from fado._compat import is_classifier
 
     check_instance(name, estimator)
@@ -92,7 +85,7 @@ def check_classifier(name: str, estimator: Any) -> None:
 
 
 def check_probabilities(name: str, estimator: Any) -> None:
-    """Refuse a classifier that gives no probabilities, such as scikit-learn's SVC as it is by default."""
+    """Refuse a classifier without probabilities, such as scikit-learn's SVC by default."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"`{name}` must give probabilities, and {type(estimator).__name__} has no `predict_proba`: use "
@@ -101,7 +94,7 @@ def check_probabilities(name: str, estimator: Any) -> None:
 
 
 def seed_from(random_state: Any) -> int:
-    """Turn a `random_state` into one whole number that can be stored; a generator draws it."""
+    """Turn a `random_state` into one seed that can be stored; a generator draws it."""
     import numpy as np
 
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
@@ -119,3 +112,53 @@ def seed_from(random_state: Any) -> int:
             f"`random_state` must be a whole number, a numpy generator or None, got {random_state!r}."
         ) from None
     return int(generator.randint(2**31 - 1))
+
+
+class ClassRegistry(dict[str, type[Any]]):
+    """Classes of one kind by their names, in the order in which they were registered.
+
+    Parameters
+    ----------
+    kind : str
+        The name of such a class in a message.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def register(self, name: str) -> Callable[[Class], Class]:
+        """Return a decorator that registers a class under a unique name."""
+
+        def enter(own: Class) -> Class:
+            known = self.get(name)
+            if known is not None and known.__qualname__ != own.__qualname__:
+                raise ValueError(f"There is a {self._kind} called {name!r} already, {known.__qualname__}.")
+            self[name] = own
+            return own
+
+        return enter
+
+    def names(self) -> tuple[str, ...]:
+        """List the names, including those of plug-ins."""
+        load_plugins()
+        return tuple(self)
+
+    def find(self, name: str, argument: str) -> type[Any]:
+        """Return the class of a name; an unknown name raises a ValueError that lists all names."""
+        if name not in self.names():
+            raise ValueError(f"{argument} must be {' or '.join(map(repr, self))}, got {name!r}.")
+        return self[name]
+
+
+@cache
+def load_plugins() -> None:
+    """Import, once, every installed module that adds utilities or interventions.
+
+    A package names such a module in its metadata: ``[project.entry-points."fado.plugins"]``, then
+    ``mine = "my_package.my_module"``. Nothing that a configuration or a store names is ever imported.
+    """
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="fado.plugins"):
+        point.load()

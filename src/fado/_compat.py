@@ -1,6 +1,6 @@
-"""All that older versions of the libraries ask for, in one place; each piece says when it can go.
+"""All workarounds for older versions of libraries; each states when it can be removed.
 
-The oldest versions stand in `pyproject.toml`; `make test-oldest` runs the tests on them.
+The oldest versions are listed in `pyproject.toml`; `make test-oldest` runs the tests on them.
 """
 
 from __future__ import annotations
@@ -13,23 +13,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.utils import Tags
 
-__all__ = [
-    "OLD_NEWS",
-    "generator_from",
-    "get_tags",
-    "is_classifier",
-    "is_regressor",
-    "with_texts",
-]
-
-# scikit-learn 1.6 says this of LightGBM before 4.6, also within a pipeline, and no user can mend it.
+# scikit-learn 1.6 warns so about LightGBM before 4.6, also within a pipeline, and users cannot fix it.
 # Goes with LightGBM 4.5.
 OLD_NEWS = "The LGBM.* or classes from which it inherits use `_get_tags` and `_more_tags`"
 warnings.filterwarnings("ignore", message=OLD_NEWS, category=FutureWarning)
 
 
 def get_tags(estimator: Any) -> Tags:
-    """Give an estimator's tags; of LightGBM before 4.6 those that it means. Goes with LightGBM 4.5."""
+    """Return an estimator's tags, corrected for LightGBM before 4.6. Goes with LightGBM 4.5."""
     import sklearn.utils
 
     if not any(_has_old_tags(kind) for kind in type(estimator).__mro__):
@@ -40,12 +31,12 @@ def get_tags(estimator: Any) -> Tags:
 
 
 def is_classifier(estimator: Any) -> bool:
-    """Tell whether an estimator learns classes. Goes with LightGBM 4.5."""
+    """Return whether an estimator is a classifier. Goes with LightGBM 4.5."""
     return get_tags(estimator).estimator_type == "classifier"
 
 
 def is_regressor(estimator: Any) -> bool:
-    """Tell whether an estimator learns numbers. Goes with LightGBM 4.5."""
+    """Return whether an estimator is a regressor. Goes with LightGBM 4.5."""
     return get_tags(estimator).estimator_type == "regressor"
 
 
@@ -55,7 +46,7 @@ def _has_old_tags(kind: type) -> bool:
 
 
 def generator_from(seed: Any) -> np.random.Generator:
-    """Give `numpy.random.default_rng(seed)`, which takes a RandomState from numpy 2.2 on."""
+    """Return `numpy.random.default_rng(seed)`, which accepts a RandomState from numpy 2.2 on."""
     import numpy as np
 
     if isinstance(seed, np.random.RandomState):
@@ -64,7 +55,7 @@ def generator_from(seed: Any) -> np.random.Generator:
 
 
 def with_texts(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Make columns texts, NaN where there is none; objects before pandas 3, which would write "nan"."""
+    """Make columns text, NaN where it is missing; objects before pandas 3, which would write "nan"."""
     import numpy as np
     import pandas as pd
 

@@ -1,16 +1,13 @@
-"""Memory: how much is free, how much a process has taken, and sizes as people write them."""
+"""Memory: how much is free, and sizes as readable text."""
 
 from __future__ import annotations
 
 import re
-import sys
 from numbers import Integral
 from pathlib import Path
 
-__all__ = ["check_room_for", "format_memory", "free_memory", "parse_memory", "peak_resident"]
-
 _LARGEST_TOLD = 10**18  # bytes
-_LEAST = 10**6  # fewer bytes are a slip: the unit was forgotten
+_LEAST = 10**6  # fewer bytes are a mistake: the unit was forgotten
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", re.IGNORECASE)
@@ -19,14 +16,14 @@ _USED = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_
 
 
 def parse_memory(size: str | int, name: str = "memory") -> int:
-    """Give a size in bytes, or say what is wrong with it; GB is 10^9 bytes, GiB 2^30.
+    """Return a size in bytes, or refuse it; GB is 10^9 bytes, GiB 2^30.
 
     Parameters
     ----------
     size : str or int
         A number and a unit, or bytes.
     name : str
-        What the setting is called.
+        The name of the setting.
 
     Examples
     --------
@@ -54,7 +51,7 @@ def parse_memory(size: str | int, name: str = "memory") -> int:
 
 
 def format_memory(n_bytes: float) -> str:
-    """Give a number of bytes as people write it.
+    """Return a number of bytes as readable text.
 
     Examples
     --------
@@ -67,14 +64,14 @@ def format_memory(n_bytes: float) -> str:
 
 
 def check_room_for(what: str, n_bytes: int) -> None:
-    """Refuse what no free memory has room for, before it is begun.
+    """Refuse a task that needs more than the free memory, before it starts.
 
     Parameters
     ----------
     what : str
-        What is asked for, as the beginning of a sentence.
+        The task, as the beginning of a sentence.
     n_bytes : int
-        The least that it takes.
+        The least memory that it needs.
     """
     free = free_memory()
     if free is not None and n_bytes > free:
@@ -86,15 +83,15 @@ def check_room_for(what: str, n_bytes: int) -> None:
 
 
 def free_memory(root: Path = Path("/")) -> int | None:
-    """Give the bytes that this process may still take; None where the system does not tell.
+    """Return the bytes that this process may still use; None if the system does not report it.
 
-    The least of what the machine has left and what the control groups that the process is in leave it; pages
-    of files that nobody uses count as free.
+    The least of the machine's free memory and of what the process's control groups leave; unused pages of
+    files count as free.
 
     Parameters
     ----------
     root : pathlib.Path
-        Where ``proc`` and ``sys`` lie.
+        The directory of ``proc`` and ``sys``.
     """
     available = _field(root / "proc/meminfo", "MemAvailable")
     if available is None:
@@ -102,20 +99,8 @@ def free_memory(root: Path = Path("/")) -> int | None:
     return min([available * 1024, *_left_to_groups(root)])
 
 
-def peak_resident() -> int | None:
-    """Give the most bytes that this process has held at once; None where the system does not tell."""
-    peak = _field(Path("/proc/self/status"), "VmHWM")  # a child that was just started counts its own alone
-    if peak is not None:
-        return peak * 1024
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 def _left_to_groups(root: Path) -> list[int]:
-    """List what each control group above this process has left of its limit."""
+    """List the memory that each control group of this process has left."""
     left = []
     for line in _lines(root / "proc/self/cgroup"):
         number, controllers, own = line.split(":", 2)
@@ -144,13 +129,13 @@ def _lines(path: Path) -> list[str]:
 
 
 def _number(path: Path) -> int | None:
-    """Read a file of one number; None if it is not there, or says "max"."""
+    """Read a file with one number; None if it is missing, or contains "max"."""
     lines = _lines(path)
     return int(lines[0]) if lines and lines[0].isdigit() else None
 
 
 def _field(path: Path, name: str) -> int | None:
-    """Read the number behind a name, one of which stands on each line."""
+    """Read the number after a name, one on each line."""
     for line in _lines(path):
         words = line.replace(":", " ").split()
         if len(words) > 1 and words[0] == name and words[1].isdigit():

@@ -8,26 +8,24 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any, TextIO, TypeVar
 
-__all__ = ["open_bar", "progress_stream", "set_total", "tracked"]
-
 Item = TypeVar("Item")
 
 SECONDS_BETWEEN_LINES = 5.0
 
 
 def tracked(items: Iterable[Item], total: int, *, what: str, show: bool) -> Iterator[Item]:
-    """Pass items on and show how many of `total` have come, and the time left.
+    """Pass items on and show how many of `total` are done, and the time left.
 
     Parameters
     ----------
     items : iterable
-        What is waited for.
+        The items.
     total : int
-        How many will come.
+        The number of items.
     what : str
-        What one of them is called, in the plural.
+        What the items are called, in the plural.
     show : bool
-        False passes the items on in silence.
+        False passes the items on without a bar.
     """
     if not show:
         yield from items
@@ -43,7 +41,7 @@ def tracked(items: Iterable[Item], total: int, *, what: str, show: bool) -> Iter
 
 
 def open_bar(total: int, *, what: str, smoothing: float = 0.3) -> Any:
-    """Give a bar of tqdm in notebooks and on terminals, which is to be closed; None elsewhere.
+    """Return a bar of tqdm in notebooks and on terminals, which must be closed; None elsewhere.
 
     A notebook without ipywidgets has a bar of text.
     """
@@ -60,7 +58,7 @@ def open_bar(total: int, *, what: str, smoothing: float = 0.3) -> Any:
 
 
 def set_total(bar: Any, total: int) -> None:
-    """Let a bar expect another number; one of a notebook does not look by itself."""
+    """Set another total on a bar, also on the widget of a notebook."""
     bar.total = total
     if hasattr(bar, "container"):
         _, drawn, _ = bar.container.children
@@ -69,7 +67,7 @@ def set_total(bar: Any, total: int) -> None:
 
 
 def progress_stream() -> TextIO:
-    """Give the stream for lines and bars: stderr, which a notebook would mark as errors."""
+    """Return the stream for lines and bars: stderr, or stdout in a notebook, which marks stderr as errors."""
     return sys.stdout if _in_notebook() else sys.stderr
 
 

@@ -1,39 +1,27 @@
-"""Plain data for JSON and back, nothing lost; records that others may have written, read with care."""
+"""Plain data to JSON and back without loss; records from untrusted files, checked when read."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-
-__all__ = [
-    "decode",
-    "encode",
-    "is_number",
-    "is_shallow",
-    "label_from",
-    "label_to",
-    "record_from",
-    "shorten",
-    "simplify",
-]
 
 _Record = TypeVar("_Record")
 
 _LONGEST = 100  # characters of a value that a message quotes
 _DEEPEST = 20
-_FLOAT = "float"  # the key of a number that JSON has no word for
+_FLOAT = "float"  # the key of a number that JSON cannot write
 _NOT_FINITE = [{_FLOAT: text} for text in ("nan", "inf", "-inf")]
 _LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
 def simplify(value: Any) -> Any:
-    """Turn a setting into texts, numbers, booleans, None, lists and mappings by text; else its class's name.
+    """Turn a setting into text, numbers, booleans, None, lists and mappings; else its class's name.
 
     Examples
     --------
@@ -55,9 +43,9 @@ def simplify(value: Any) -> Any:
 
 
 def encode(value: Any) -> Any:
-    """Give plain data as strict JSON holds them: a float that is not finite by its name.
+    """Return plain data for strict JSON: a float that is not finite by its name.
 
-    Of a record, what is left at its default is left out.
+    Fields of a record that have their default are left out.
 
     Examples
     --------
@@ -77,7 +65,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Give back what was encoded."""
+    """Return what was encoded."""
     if isinstance(value, Mapping):
         if set(value) == {_FLOAT}:
             return float(value[_FLOAT])
@@ -88,7 +76,7 @@ def decode(value: Any) -> Any:
 
 
 def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
-    """Make a dataclass from its encoded fields, each of its declared type; those left out have defaults.
+    """Make a dataclass from its encoded fields, each of its declared type; missing ones get defaults.
 
     Fields are texts, numbers and booleans, records, and tuples, lists and mappings of them.
 
@@ -109,7 +97,7 @@ def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
     values = {}
     for name in told:
         if name not in own_fields:
-            raise ValueError(f"{shorten(name)} is nothing that {what} tells.")
+            raise ValueError(f"{shorten(name)} is not a field of {what}.")
     for name, own in own_fields.items():
         if told.get(name) is not None or (name in told and _default_of(own) is MISSING):
             values[name] = _value_from(hints[name], told[name], name, what)
@@ -121,6 +109,8 @@ def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
 def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
     """Read a value of a declared type."""
     kind, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return decode(value)
     if kind in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
@@ -131,8 +121,11 @@ def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
         return _value_from(last, value, name, what)
     if is_dataclass(hint):
         return record_from(hint, value, what)  # type: ignore[arg-type]
-    if kind in (tuple, list) and isinstance(value, list):
-        return kind(_value_from(inner[0], own, name, what) for own in value)
+    if hint is Any or (kind is Literal and value in inner):
+        return decode(value)
+    if kind in (tuple, list, Sequence) and isinstance(value, list):
+        found = [_value_from(inner[0], own, name, what) for own in value]
+        return found if kind is list else tuple(found)
     if kind is Mapping and isinstance(value, Mapping):
         return {str(key): _value_from(inner[1], own, name, what) for key, own in value.items()}
     if hint is float and (is_number(value) or value in _NOT_FINITE):
@@ -147,7 +140,7 @@ def _default_of(own: Field[Any]) -> Any:
 
 
 def label_to(label: Any) -> dict[str, Any]:
-    """Give a label with its type, so that it comes back as what it was.
+    """Return a label with its type, so that it can be read back unchanged.
 
     Examples
     --------
@@ -163,13 +156,13 @@ def label_to(label: Any) -> dict[str, Any]:
 
 
 def label_from(told: Any) -> Any:
-    """Read what `label_to` gave."""
+    """Read what `label_to` returned."""
     kind = told.get("type") if isinstance(told, Mapping) else None
     value = told["value"] if kind in _LABELS and "value" in told else None
     if kind == "float" and isinstance(value, str):
         return float.fromhex(value)
     if kind not in _LABELS or type(value) is not _LABELS[kind]:
-        raise ValueError("Its labels are not told as they should be.")
+        raise ValueError("Its labels are damaged.")
     return value
 
 
@@ -180,7 +173,7 @@ def shorten(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Tell a number that a float can hold from anything else."""
+    """Return whether this is a number that a float can represent."""
     try:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
@@ -188,7 +181,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_shallow(content: Any, levels: int = _DEEPEST) -> bool:
-    """Tell whether lists and mappings are nested only so deep.
+    """Return whether lists and mappings are nested at most `levels` deep.
 
     Examples
     --------

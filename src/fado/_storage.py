@@ -1,9 +1,8 @@
-"""Files and directories that are whole or not there, locked while somebody writes them, and vouched for.
+"""Files and directories that are complete or absent, locked during writing, and checked by digests.
 
-What is written gets its name only when it is complete and synced. A saved directory may come from anybody:
-nothing in it is read before its digest is what the manifest says, no name from the manifest is ever opened,
-and what is wrong is said in a sentence that names the file. Digests show damage and mixed-up files; they do
-not show who wrote a directory.
+A file gets its name only when it is complete and synced. A saved directory may be untrusted: no file in it is
+read before its digest matches the manifest, no name from the manifest is ever opened, and every error names
+the file. Digests show damage and mixed-up files; they do not show who wrote a directory.
 """
 
 from __future__ import annotations
@@ -28,27 +27,8 @@ from fado._memory import format_memory
 from fado._messages import warn_user
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that there are no locks of the system is provided for below
+    warnings.simplefilter("ignore")  # systems without locks are handled below
     from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
-
-__all__ = [
-    "DamagedError",
-    "InUseError",
-    "Lock",
-    "Manifest",
-    "WriteError",
-    "check_replaceable",
-    "claims_of",
-    "digest_of",
-    "holder_of",
-    "moved_aside",
-    "remove_abandoned",
-    "remove_unfinished",
-    "replacing",
-    "replacing_directory",
-    "write_file",
-    "writing",
-]
 
 _NEW, _OLD = ".part", ".old"
 _TOKEN = re.compile(r"[0-9a-f]{8}")
@@ -61,11 +41,11 @@ _LONGEST = 10_000  # characters of a claim
 
 
 class WriteError(OSError):
-    """Something cannot be written; the sentence says what, where and why."""
+    """Something cannot be written; the sentence states what, where and why."""
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse what must not be replaced: a directory, or a file that nobody may write."""
+    """Refuse to replace a directory or a read-only file."""
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a directory: name a file.")
     if path.exists() and not path.stat().st_mode & 0o222:  # a rename would not ask
@@ -74,10 +54,10 @@ def check_replaceable(path: Path) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], what: str, *, tidy: bool = True) -> Iterator[Path]:
-    """Write a file under a temporary name; sync it and bring it to its place when all went well.
+    """Write a file under a temporary name; sync and rename it if the block succeeds.
 
-    If the block fails, whatever stood there before still does. `tidy` removes first what processes that were
-    killed left of the same file; directories that one process at a time writes to have `remove_unfinished`.
+    If the block fails, an earlier file stays. `tidy` first removes leftovers of killed processes for the same
+    file; directories that one process at a time writes use `remove_unfinished`.
     """
     final = Path(path)
     if not final.parent.is_dir():
@@ -93,11 +73,11 @@ def replacing(path: str | os.PathLike[str], what: str, *, tidy: bool = True) -> 
 
 @contextmanager
 def replacing_directory(final: Path, what: str) -> Iterator[Path]:
-    """Fill a directory under a temporary name; bring it to its place when all went well.
+    """Fill a directory under a temporary name; rename it if the block succeeds.
 
-    A directory that stood there before still does if the block fails. It is moved aside and removed once the
-    new one has its name; whoever is killed in between leaves both, whole, under names that begin with a dot.
-    Files in it must be synced by whoever writes them.
+    If the block fails, an earlier directory stays. Otherwise it is moved aside, and removed once the new one
+    has its name; a process that is killed in between leaves both, complete, under names that begin with a
+    dot. Files in it must be synced by their writer.
     """
     aside = _named(final, _OLD)
     with writing(final, what):
@@ -108,26 +88,26 @@ def replacing_directory(final: Path, what: str) -> Iterator[Path]:
             _put_in_place(temporary, final, aside)
         _sync_directory(final.parent)
     shutil.rmtree(aside, ignore_errors=True)
-    remove_abandoned(final)  # what was the only one until now
+    remove_abandoned(final)  # earlier leftovers are no longer needed
 
 
 @contextmanager
 def writing(path: Path, what: str, left: str = "") -> Iterator[None]:
-    """Say what cannot be written where, and why, instead of what the system says."""
+    """Explain what cannot be written where, and why, instead of the system's error."""
     try:
         yield
-    except WriteError as error:  # it has been said
+    except WriteError as error:  # explained already
         raise error if left in str(error) else WriteError(f"{str(error).rstrip('.')}{left}.") from error
     except OSError as error:
         if error.errno is None and type(error) is not OSError:  # a sentence of ours
             raise
         failed = f"{what} cannot be written to {_shown(path)!r} ({_why(error, path)})"
-        remedy = "make room" if error.errno in _NO_SPACE else "put that right"
+        remedy = "make room" if error.errno in _NO_SPACE else "fix that"
         raise WriteError(f"{failed}: {remedy} and run again{left}.") from error
 
 
 def moved_aside(final: Path) -> Path | None:
-    """Give what stood in a place before somebody was killed while replacing it; None if there is nothing."""
+    """Return the earlier version if a process was killed while replacing it; None if there is none."""
     if final.exists() or not final.parent.is_dir():
         return None
     left = [path for path in _leftovers(final) if path.name.endswith(_OLD)]
@@ -135,7 +115,7 @@ def moved_aside(final: Path) -> Path | None:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove what killed processes left half-written in a directory that nobody else may write to."""
+    """Remove unfinished files of killed processes from a directory with a single writer."""
     for path in directory.glob(f".*{_NEW}"):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -144,12 +124,12 @@ def remove_unfinished(directory: Path) -> None:
 
 
 def _shown(path: Path) -> str:
-    """Give the place that a file will have when the directory that it is written in is brought to its own."""
+    """Return the final path of a file in a temporary directory."""
     return str(Path(*(name for name in path.parts if not _TEMPORARY.fullmatch(name))))
 
 
 def _why(error: OSError, path: Path) -> str:
-    """Give what the system says, of which file if it is another, and how much space is left."""
+    """Return the system's reason, the file if it is another, and the free space."""
     why = error.strerror or " ".join(str(error).split())
     if error.errno in _NO_SPACE:
         with suppress(OSError):
@@ -161,7 +141,7 @@ def _why(error: OSError, path: Path) -> str:
 
 @contextmanager
 def _beside(final: Path) -> Iterator[Path]:
-    """Give a temporary name beside a file."""
+    """Return a temporary name beside a file."""
     temporary = _named(final, _NEW)
     try:
         yield temporary
@@ -173,7 +153,7 @@ def _beside(final: Path) -> Iterator[Path]:
 
 @contextmanager
 def _place_for(final: Path) -> Iterator[Path]:
-    """Give a temporary name in a directory that is locked as long as somebody is at work in it."""
+    """Return a temporary name in a directory that is locked during writing."""
     remove_abandoned(final)
     folder = _named(final, _NEW)
     folder.mkdir()
@@ -201,9 +181,9 @@ def _named(final: Path, ending: str) -> Path:
 
 
 def remove_abandoned(final: Path) -> None:
-    """Remove what processes that are gone left of something that they had not finished.
+    """Remove unfinished leftovers of processes that have ended.
 
-    What was moved aside is whole, and removed only where what took its place stands.
+    An earlier version that was moved aside is removed only if its replacement is in place.
     """
     for path in _leftovers(final):
         if path.name.endswith(_OLD):
@@ -215,7 +195,7 @@ def remove_abandoned(final: Path) -> None:
 
 
 def _leftovers(final: Path) -> list[Path]:
-    """List the temporary directories of a file or directory, by their names."""
+    """List the temporary directories of a file or directory."""
     prefix = f".{final.name[:100]}."
     return [
         path
@@ -248,19 +228,18 @@ class InUseError(RuntimeError):
 class Lock:
     """A lock that one process holds at a time.
 
-    The system's lock ends with the process that holds it, however that ends. Beside it lies a claim, a small
-    file that says who the holder is. Where the system has no locks, or where those of another host may not
-    show, claims decide: whoever wants the lock writes a claim of its own, then looks for others, and gives
-    way to every one whose process may be alive. Claims have names of their own, so that to remove that of a
-    dead process can never remove a living one's. No clock is asked, and a process that was given a dead one's
-    number started at another time.
+    The system's lock ends with the process that holds it, however it ends. Beside it is a claim, a small file
+    that names the holder. If the system has no locks, or locks of another host may not be visible, claims
+    decide: a process writes its claim, then looks for others, and gives way to every claim whose process may
+    be alive. Claims have different names, so removing that of a dead process never removes that of a living
+    one. No clock is used; a process with the number of a dead one has another start time.
 
     Parameters
     ----------
     path : pathlib.Path
         The lock file; its directory exists.
     what : str, optional
-        What is locked, as the beginning of a sentence. With it, a network file system is warned of.
+        What is locked, as the beginning of a sentence. With it, a network file system causes a warning.
     """
 
     def __init__(self, path: Path, what: str | None = None) -> None:
@@ -271,7 +250,7 @@ class Lock:
 
     def __enter__(self) -> Lock:
         if self._path.is_symlink():
-            raise ValueError(f"{str(self._path)!r} is a link, which a lock is not: delete it.")
+            raise ValueError(f"{str(self._path)!r} is a link and not a lock file: delete it.")
         try:
             self._lock = _system_lock(self._path)
         except Timeout:
@@ -283,8 +262,8 @@ class Lock:
             raise
         if self._what is not None and on_network(self._path):
             warn_user(
-                f"{self._what} is on a network file system, where locks and durable writes are not to be "
-                "relied on: a local disk is safer."
+                f"{self._what} is on a network file system, where locks and durable writes are not "
+                "reliable: a local disk is safer."
             )
         return self
 
@@ -294,7 +273,7 @@ class Lock:
         self._give_back()
 
     def _outclaim(self, own: dict[str, Any]) -> None:
-        """Claim the lock; refuse if another claim stands, and remove those of the dead."""
+        """Claim the lock; refuse if another claim is valid, and remove those of dead processes."""
         self._claim.write_text(json.dumps(own), encoding="utf-8")
         afar = self._lock is None or on_network(self._path)
         for claim in claims_of(self._path):
@@ -315,13 +294,13 @@ class Lock:
         who = f"process {holder['pid']} on host {holder.get('host')}" if holder else "another process"
         hint = "wait for it, or stop it first"
         if not is_sure:
-            hint += f"; if it is gone, delete {str(self._path.with_name(self._path.name + '.*.holder'))!r}"
+            hint += f"; if it has ended, delete {str(self._path.with_name(self._path.name + '.*.holder'))!r}"
         what = self._what or repr(str(self._path))
         return InUseError(f"{what} is in use by {who}: {hint}.")
 
 
 def claims_of(path: Path) -> list[Path]:
-    """List the claims that lie beside a lock."""
+    """List the claims beside a lock."""
     return [
         found
         for found in path.parent.iterdir()
@@ -330,18 +309,14 @@ def claims_of(path: Path) -> list[Path]:
 
 
 def holder_of(path: Path) -> dict[str, Any]:
-    """Read who holds, or last held, a lock; nothing if nobody did."""
+    """Read which process holds, or last held, a lock; empty if none did."""
     return next((holder for holder in map(_read, claims_of(path)) if holder), {})
 
 
 def on_network(path: Path) -> bool:
-    """Tell whether a path is on a network file system, as far as the system says."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
+    """Return whether a path is on a network file system, as far as the system reports it."""
     kind, longest, resolved = "", -1, path.parent.resolve()
-    for line in mounts:
+    for line in (_text_in("/proc/self/mounts") or "").splitlines():
         _, point, found, *_ = line.split(" ")
         point = point.replace("\\040", " ")
         if len(point) > longest and resolved.is_relative_to(point):
@@ -351,7 +326,7 @@ def on_network(path: Path) -> bool:
 
 def _system_lock(path: Path) -> BaseFileLock | None:
     """Take the system's lock; None if the system or the file system has none."""
-    if FileLock is SoftFileLock:  # it would outlive its holder
+    if FileLock is SoftFileLock:  # it would stay after its holder ends
         return None
     lock = FileLock(path, thread_local=False)
     try:
@@ -366,14 +341,14 @@ def _system_lock(path: Path) -> BaseFileLock | None:
         if error.errno in _NO_LOCKS:
             return None
         raise
-    if isinstance(lock, SoftFileLock):  # what newer versions turn to by themselves
+    if isinstance(lock, SoftFileLock):  # newer versions fall back to it
         lock.release()
         return None
     return lock
 
 
 def _read(claim: Path) -> dict[str, Any]:
-    """Read a claim; nothing if it makes no sense."""
+    """Read a claim; empty if it is invalid."""
     try:
         with claim.open(encoding="utf-8") as file:
             found = json.loads(file.read(_LONGEST))
@@ -387,7 +362,7 @@ def _identity(pid: int) -> dict[str, Any]:
 
 
 def _may_live(holder: dict[str, Any]) -> bool:
-    """Tell whether a holder may be alive; of another host, or of half a claim, nothing can be known."""
+    """Return whether a holder may be alive; unknown, so True, for other hosts and incomplete claims."""
     if holder.get("host") != socket.gethostname():
         return True
     now = _identity(holder["pid"])
@@ -397,30 +372,32 @@ def _may_live(holder: dict[str, Any]) -> bool:
 
 
 def _may_run(pid: int) -> bool:
-    """Tell whether there may be a process of this number."""
-    if os.name != "posix" or pid <= 0:  # on Windows, to ask would be to end it
+    """Return whether there may be a process with this number."""
+    if os.name != "posix" or pid <= 0:  # on Windows, this would end it
         return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
+        pass  # another user's process
     return True
 
 
 def _started(pid: int) -> int | None:
-    """Give the time at which a process started, in the system's ticks; None if there is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[19])
+    """Return the start time of a process, in the system's ticks; None if there is none."""
+    stat = _text_in(f"/proc/{pid}/stat")
+    return None if stat is None else int(stat.rpartition(")")[2].split()[19])
 
 
 def _boot() -> str | None:
+    text = _text_in("/proc/sys/kernel/random/boot_id")
+    return None if text is None else text.strip()
+
+
+def _text_in(path: str) -> str | None:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
 
@@ -436,13 +413,13 @@ class Manifest:
     Parameters
     ----------
     name : str
-        What the manifest's file is called.
+        The name of the manifest's file.
     kind : str
-        What it says it is.
+        The kind that it states.
     layout : int
         The number of its format.
     what : str
-        What messages call the thing that is saved.
+        What is saved, for messages.
     """
 
     name: str
@@ -451,23 +428,23 @@ class Manifest:
     what: str
 
     def dump(self, told: Mapping[str, Any]) -> bytes:
-        """Give the manifest's only form, its own digest last."""
+        """Return the manifest's bytes, its own digest last."""
         return _as_json({**told, "digest": digest_of(_as_json(told))}) + b"\n"
 
     def write(self, folder: Path, told: Mapping[str, Any]) -> None:
-        """Write the manifest of what stands in a directory."""
+        """Write the manifest of a directory."""
         content = self.dump({"kind": self.kind, "format": self.layout, **told})
         write_file(folder / self.name, content, f"The {self.what}")
 
     def open(self, directory: str | os.PathLike[str]) -> dict[str, Any]:
-        """Read the manifest of a directory, if it is in every byte what was written."""
+        """Read the manifest of a directory, if every byte is unchanged."""
         folder = Path(directory)
         if not folder.is_dir():
-            why = "is no directory" if folder.exists() else "does not exist"
+            why = "is not a directory" if folder.exists() else "does not exist"
             aside = moved_aside(folder)
             if aside is not None:
                 why += (
-                    f". What stood there when a process was killed while replacing it is in {str(aside)!r}: "
+                    f". A process was killed while replacing it; the earlier version is in {str(aside)!r}: "
                     "rename that directory"
                 )
             raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it {why}.")
@@ -478,36 +455,36 @@ class Manifest:
         try:
             told = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{str(path)!r} cannot be read: it is no JSON, or it is damaged.") from error
+            raise ValueError(f"{str(path)!r} cannot be read: it is not JSON, or it is damaged.") from error
         if not isinstance(told, dict) or told.get("kind") != self.kind:
-            raise ValueError(f"{str(path)!r} is not of a {self.what} that FADO saved.")
+            raise ValueError(f"{str(path)!r} is not the manifest of a {self.what} that FADO saved.")
         if told.get("format") != self.layout:
             raise ValueError(
                 f"{str(path)!r} is in format {told.get('format')!r}, and this release reads {self.layout}: "
-                "it may be of a later one."
+                "a later release may have written it."
             )
         own = {name: value for name, value in told.items() if name != "digest"}
         try:
             whole = self.dump(own) == content
-        except ValueError:  # numbers that are none
+        except ValueError:  # numbers that are not finite
             whole = False
         if not whole:
-            raise ValueError(f"{str(path)!r} was changed after it was written: its digest does not fit.")
+            raise ValueError(f"{str(path)!r} was changed after it was written: its digest does not match.")
         return told
 
     def read_file(self, path: Path, digest: Any) -> bytes:
-        """Read a file, if it is the one that the manifest vouches for."""
+        """Read a file, if its digest matches the manifest."""
         if not path.is_file():
             raise DamagedError(f"{str(path)!r} is missing: the {self.what} is not whole.")
         content = path.read_bytes()
         if digest_of(content) != digest:
             raise DamagedError(
-                f"{str(path)!r} is damaged or of another {self.what}: its digest does not fit."
+                f"{str(path)!r} is damaged or of another {self.what}: its digest does not match."
             )
         return content
 
     def check_directory(self, directory: Path, is_part: Callable[[str], bool]) -> Path:
-        """Give the directory to write to, refusing one that holds anything but what this manifest is for."""
+        """Return the directory to write to; refuse one that contains anything else."""
         final = directory.resolve()
         if not final.parent.is_dir():
             raise FileNotFoundError(f"The directory {str(final.parent)!r} does not exist: create it first.")
@@ -520,7 +497,7 @@ class Manifest:
         if there and (strange or self.name not in there):
             found = repr((strange or there)[0])
             raise FileExistsError(
-                f"{str(directory)!r} holds {found}, which is no part of a saved {self.what}: name another "
+                f"{str(directory)!r} holds {found}, which is not part of a saved {self.what}: name another "
                 "directory."
             )
         if there:
@@ -532,13 +509,13 @@ class Manifest:
 
 
 def write_file(path: Path, content: bytes, what: str) -> None:
-    """Write a file of a directory that nobody else writes to; `what` it is begins a sentence, if it fails."""
+    """Write a file in a directory with a single writer; `what` is the beginning of an error sentence."""
     with replacing(path, what, tidy=False) as temporary:
         temporary.write_bytes(content)
 
 
 def digest_of(content: bytes) -> str:
-    """Give the digest by which a manifest knows a file."""
+    """Return the digest of a file for a manifest."""
     return hashlib.sha256(content).hexdigest()
 
 

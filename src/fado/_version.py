@@ -1,18 +1,16 @@
-"""The versions of FADO, and of the libraries that decide a value."""
+"""The versions of FADO, and of the libraries that affect values."""
 
 from __future__ import annotations
 
-__all__ = ["__version__", "library_versions"]
+from functools import cache
 
 __version__ = "0.2.0"
 
-_versions: dict[str, str] = {}  # filled once, for that searches the file system
 
-
+@cache
 def library_versions() -> dict[str, str]:
-    """Name the versions of the libraries that decide a value."""
-    if not _versions:
-        from importlib.metadata import version  # slow to import, and `import fado` is quick
+    """Return the versions of the libraries that affect values; the file system is searched once."""
+    from importlib.metadata import version  # slow to import, and `import fado` is quick
 
-        _versions.update({name: version(name) for name in ("numpy", "lightgbm", "scikit-learn")})
-    return {"fado": __version__} | _versions
+    libraries = {name: version(name) for name in ("numpy", "lightgbm", "scikit-learn")}
+    return {"fado": __version__} | libraries

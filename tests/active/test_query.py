@@ -445,7 +445,7 @@ def test_a_pool_without_a_column_is_refused(fitted):
         UtilityQuery(fitted).query(FRAME[600:].drop(columns="income"), n=5)
 
 
-@pytest.mark.filterwarnings("ignore:.*too close to tell which is the lower one")
+@pytest.mark.filterwarnings("ignore:.*too close to say which is lower")
 def test_expected_effects_of_trees():
     valuator = TreeInfluence(random_state=0, keep_models=True)
     validation = FRAME[300:600], Y[300:600], {"sex": GROUP[300:600]}

@@ -59,7 +59,7 @@ def test_without_protected_attributes_performance_is_all():
     other = UtilitySampling(LinearUtility(1), random_state=0).query(X, Y, batch_size=20)
     assert one.tolist() == other.tolist()
     assert np.abs(X[one, 0]).mean() < 0.5 * np.abs(X[:, 0]).mean()
-    with pytest.raises(ValueError, match=r"no protected attribute for alpha=0\.75"):
+    with pytest.raises(ValueError, match=r"no protected attribute, and alpha=0\.75"):
         UtilitySampling(LinearUtility(0.75), random_state=0).query(X, Y)
 
 

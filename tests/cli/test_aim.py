@@ -45,11 +45,14 @@ def test_one_command_one_model_one_card(folder):
     assert done.exit_code == 0, done.output
     assert "Aimed at fpr_ratio by scores, in 12 fits on 2,801 rows" in done.stdout
     verdict = re.search(
-        r"On test rows, which had no part, the line is (reached|missed)[^:]*: fpr_ratio (0\.\d+)", done.stdout
+        r"On test rows, which .* model, the line is (reached|missed)[^:]*: fpr_ratio (0\.\d+)",
+        done.stdout,
     )
     assert (float(verdict[2]) >= 0.6) == (verdict[1] == "reached")
-    assert "On validation rows, which chose the model, the line is reached" in done.stdout
-    assert re.search(r"1,199 fresh rows show the line with a probability of about 0\.\d\d\.", done.stdout)
+    assert "On validation rows, which selected the model, the line is reached" in done.stdout
+    assert re.search(
+        r"1,199 new rows, the line will be reached with a probability of about 0\.\d\d\.", done.stdout
+    )
     assert {path.name for path in (folder / "model").iterdir()} == {
         "model.json",
         "models.bin",
@@ -115,7 +118,7 @@ def test_months_set_rows_apart(folder):
 
 def test_columns_that_make_the_attribute_are_named(folder):
     done = aim(folder, "--at-least", "0.3", "--drop", "month", drop=("weight",))
-    assert "Decisions see 'sex', of which a protected attribute is made." in done.stdout
+    assert "The model uses 'sex', from which a protected attribute is computed." in done.stdout
 
 
 def test_weights_count(folder):
@@ -138,8 +141,8 @@ def test_weights_count(folder):
         ),
         (["--confidence", "2"], "`--confidence` must be in"),
         (["--test-fraction", "1.2"], r"`--test-fraction` must be in \(0, 1\), got 1.2"),
-        (["--test", "6"], "name the column by `--split`"),
-        (["--max-fpr", "0.1", "--top-k", "5"], "all say what decides: give one"),
+        (["--test", "6"], "name the column with `--split`"),
+        (["--max-fpr", "0.1", "--top-k", "5"], "all limit decisions: give one"),
         (
             ["--by", "weights", "--ratio", "fpr_ratio=0.8", "--ratio", "tpr_ratio=0.8"],
             "`--by` .weights. aims at one",

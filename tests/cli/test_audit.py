@@ -79,7 +79,7 @@ def test_the_positive_label_may_be_named(table):
     [
         (
             ["--label", "late"],
-            "Name the column of scores by `--score`, or that of decisions by `--decision`.",
+            "Name the column of scores with `--score`, or of decisions with `--decision`.",
         ),
         (["--score", "risk", "--positive", "yes"], "`--positive` names a label of `--label`: give both."),
         (["--score", "risk"], "Without labels no false-positive rate is known: pass `--threshold`"),
@@ -89,7 +89,7 @@ def test_the_positive_label_may_be_named(table):
             "Decisions must be of two values, 0 and 1 or labels, got 'granted', 'refused'",
         ),
         (["--decision", "gone"], "`--decision` must name a column of the table"),
-        (["--score", "risk", "--top-k", "5", "--threshold", "0.5"], "all say what decides: give one."),
+        (["--score", "risk", "--top-k", "5", "--threshold", "0.5"], "all limit decisions: give one."),
         (["--score", "risk", "--out", "a.txt"], "`--out` must end in .html or .csv or .json, got 'a.txt'."),
     ],
 )

@@ -18,7 +18,13 @@ import sys
 for name in ("altair", "vl_convert", "dask", "distributed", "polars"):
     sys.modules[name] = None
 from fado.cli import demo, main
-demo.ROWS = {ROWS}
+from fado.experiment import Experiment
+write = Experiment.write_example
+def write_small(path):
+    write(path)
+    path.write_text(path.read_text().replace("count = 5", "count = 1").replace("[20, 100]", "[5, 10]"))
+Experiment.write_example = write_small
+demo.ROWS, demo.FITS = {ROWS}, 12
 main()
 """
 
@@ -49,10 +55,13 @@ def test_it_ends_with_a_model_and_its_card(done):
     assert (facts.protected, facts.ratio, facts.at_least) == (("customer_age>=50",), "fpr_ratio", 0.8)
     assert facts.fits <= 12
     told = f"the line is {'reached' if model.reached_ else 'missed'}"
-    assert f"On validation rows, which chose the model, {told}" in printed
-    shown = re.search(r"On test rows, which had no part, the line is [^:]+: fpr_ratio ([0-9.]+)", printed)
+    assert f"On validation rows, which selected the model, {told}" in printed
+    shown = re.search(
+        r"On test rows, which were not used to make the model, the line is [^:]+: fpr_ratio ([0-9.]+)",
+        printed,
+    )
     assert float(shown[1]) == pytest.approx(facts.measured["test"]["fpr_ratio"], abs=5e-4)
-    assert f"The model and its card (card.md, card.html): {Path('demo', 'model')}" in printed
+    assert f"Model and card (card.md, card.html): {Path('demo', 'model')}" in printed
     assert "fpr_ratio of at least 0.8" in (folder / "model" / "card.md").read_text(encoding="utf-8")
     assert "customer_age" not in model.feature_names_in_
     assert facts.intervention == "aimed scores"  # something had to move

@@ -71,7 +71,7 @@ def run(folder, words, code=0):
         (f"sample in {NAMED} --intervention rps --out o", "The rows", "o/part-00000.parquet"),
         (f"reweigh d.csv {NAMED} --intervention rw --out o.parquet", "The table", "o.parquet"),
         (f"reweigh in {NAMED} --intervention rw --out o.parquet", "The rows", "o.parquet"),
-        (f"explore d.csv {NAMED} --values v.parquet --out o.html", "The page", "o.html"),
+        (f"explore d.csv {NAMED} --values v.parquet --retrain 0 --out o.html", "The page", "o.html"),
         (f"generate d.csv {NAMED} --values v.parquet --jobs 1 --out o.parquet", "The table", "o.parquet"),
         (f"query d.csv d.csv {NAMED} {QUICK} --n 3 --out o.parquet", "The table", "o.parquet"),
         ("predict model d.csv --out o.parquet", "The table", "o.parquet"),

@@ -25,7 +25,7 @@ def config(tmp_path):
     path = tmp_path / "c.toml"
     assert run("experiment", "init", path).exit_code == 0
     text = path.read_text().replace("rows = 20_000", "rows = 2_000").replace("[20, 100]", "[2, 5]")
-    path.write_text(re.sub(r"(?m)^count = 5", "count = 2", text))
+    path.write_text(re.sub(r"(?m)^count = 5", "count = 1", text))
     return path
 
 
@@ -33,14 +33,14 @@ def test_init_run_status_report(config, tmp_path):
     store = tmp_path / "store"
     done = run("experiment", "run", config, "--store", store, "--jobs", 1)
     assert done.exit_code == 0, done.stderr
-    assert "Results of 26 models (26 done)" in done.stdout
-    assert "Positive is fraud_bool = 1." in done.stdout
-    assert "Best models with a fpr_ratio of at least 0.8 on the" in done.stdout
-    assert "fits: 26 of 26 done, 0 failed" in done.stderr
+    assert "Results of 13 models (13 done)" in done.stdout
+    assert "Positive label: fraud_bool = 1." in done.stdout
+    assert "Best models with a fpr_ratio of at least 0.8 on" in done.stdout
+    assert "fits: 13 of 13 done, 0 failed" in done.stderr
     expected = Experiment.from_toml(config).run(tmp_path / "other", n_jobs=1)
     pd.testing.assert_frame_equal(Results.load(store).frame, expected.frame, check_exact=True)
     status = run("experiment", "status", store)
-    assert "Results of 26 models (26 done)" in status.stdout
+    assert "Results of 13 models (13 done)" in status.stdout
     assert "corrected UAR" in status.stdout
     report = run("experiment", "report", store, "--out", tmp_path / "r.html")
     assert report.exit_code == 0
@@ -50,7 +50,7 @@ def test_init_run_status_report(config, tmp_path):
 def test_a_dry_run_writes_nothing(config, tmp_path):
     result = run("experiment", "run", config, "--store", tmp_path / "s", "--dry-run")
     assert result.exit_code == 0
-    assert "Experiment of 13 interventions x 2 models = 26 rows, 26 fits" in result.stdout
+    assert "Experiment of 13 interventions x 1 models = 13 rows, 13 fits" in result.stdout
     assert re.search(r"The fits take about [0-9.]+ hours", result.stdout)
     assert not (tmp_path / "s").exists()
 
@@ -64,7 +64,7 @@ def test_failed_fits_give_code_1_and_can_be_tried_again(config, tmp_path, monkey
         patched.setattr(Experiment, "run", partialmethod(Experiment.run, isolated=False))
         failed = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1)
     assert failed.exit_code == 1
-    assert "26 models failed; the first: RuntimeError: no luck" in failed.stderr
+    assert "13 models failed; the first: RuntimeError: no luck" in failed.stderr
     again = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1, "--retry-failed")
     assert again.exit_code == 0
 
@@ -136,8 +136,8 @@ def test_where_nothing_reaches_the_line_the_closest_are_said_to_be(several, caps
     shown = capsys.readouterr().out
     assert "Best models" not in shown
     title = (
-        "No model has a fpr_ratio of at least 1.1 on the validation part; the closest, and what they achieve "
-        "on the test part, at a threshold that is set again there, with 95 % intervals"
+        "No model has a fpr_ratio of at least 1.1 on validation data; the closest models, and their "
+        "figures on test data, with a threshold that was set on test data, with 95 % intervals"
     )
     assert title in shown
     assert shown.count(SETTINGS) == 3
@@ -161,5 +161,5 @@ def test_small_groups_are_told_by_status_and_winners(several, capsys):
     print_winners(several[0])
     for text in (status, capsys.readouterr().out):
         assert re.search(
-            r"Too small to count in ratios: origin='r' \(train 1\d, validation \d, test \d\)\.", text
+            r"Groups that are too small to compare: origin='r' \(train 1\d, validation \d, test \d\)\.", text
         )

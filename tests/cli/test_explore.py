@@ -136,8 +136,8 @@ def test_a_pool_is_shown_beside(frame, folder):
     )
     assert (folder / "pool.html").read_text(encoding="utf-8") == expected.html()
     part = expected.to_dict()["pool"]
-    assert f"Pool of 100 rows without labels\n  Columns: {part['shifts']['sentence']}\n" in result.stdout
-    assert "1 of 3 columns is distributed otherwise" in result.stdout
+    assert f"Pool of 100 unlabelled rows\n  Columns: {part['shifts']['sentence']}\n" in result.stdout
+    assert "1 of 3 columns has a distribution that differs" in result.stdout
     told = part["attributes"][0]
     assert f"  By sex: {told['sentence']}\n" in result.stdout
     means = [told["v_y"][which]["mean"] for which in ("pool", "labelled")]
@@ -182,7 +182,7 @@ def test_measured_changes_are_printed_within_eighty_columns(effects):
     command = command_for(effects, "--drop", "id", "--drop", "weight")
     check_page(effects / "page.html", expected, command)
     assert f"\n    {command}\n" in result.stdout
-    text = result.stdout[result.stdout.index("What rows do to the model") :]
+    text = result.stdout[result.stdout.index("Effects of rows on the model") :]
     tables = text[: text.index("In brackets")].splitlines()
     assert max(map(len, tables)) <= 80
     found = expected.effects()
@@ -227,13 +227,13 @@ def test_values_are_made_where_none_are_given(effects):
         )
     command = command_for(effects, "--positive", "False", "--drop", "id", "--seed", "3")
     check_page(effects / "page.html", expected, command)
-    assert "What a line of 0.8 costs: " in result.stdout
+    assert "Cost of a ratio of 0.8: " in result.stdout
 
 
 def test_a_table_in_parts_needs_values_that_were_made(effects):
     result = run(effects, "--memory", "1GB", protected=("sex",), values=None, out="parts.html")
     assert result.exit_code == 2
-    assert "needs `--values`: make them by `fado value DATA" in result.stderr
+    assert "needs `--values`: compute them with `fado value DATA" in result.stderr
     assert not (effects / "parts.html").exists()
 
 
@@ -242,7 +242,7 @@ def test_a_pool_without_values_is_valued_with_the_rows(effects):
     pool.to_parquet(effects / "pool.parquet")
     result = run(effects, "--pool", effects / "pool.parquet", protected=("sex",), values=None)
     assert result.exit_code == 0, result.stderr
-    assert "Pool of 50 rows without labels\n" in result.stdout
+    assert "Pool of 50 unlabelled rows\n" in result.stdout
 
 
 def test_a_command_of_awkward_names_is_quoted(effects):
@@ -265,11 +265,11 @@ def test_a_command_of_awkward_names_is_quoted(effects):
         ("page.pdf", (), ("sex",), "must end in .html or .htm"),
         ("missing/page.html", (), ("sex",), "does not exist"),
         ("bad.html", ("--positive", "maybe"), ("sex",), "is not a label of the target"),
-        ("bad.html", (), ("job",), "`--values` holds no values for 'job'"),
+        ("bad.html", (), ("job",), "`--values` has no values for 'job'"),
         ("bad.html", (), ("default",), "`--protected` names 'default', the target: name another column."),
         ("bad.html", (), ("sexe",), "must name a column"),
         ("bad.html", ("--retrain", "3"), ("sex",), "`--retrain` must be 0, or a number of fits from 12"),
-        ("bad.html", ("--pool", "pool.csv"), ("sex",), "`--pool` needs `--pool-values`: value the pool by"),
+        ("bad.html", ("--pool", "pool.csv"), ("sex",), "`--pool` needs `--pool-values`: value the pool with"),
         ("bad.html", ("--pool-values", "pool_values.parquet"), ("sex",), "are the values of `--pool`: name"),
         ("bad.html", ("--pool", "data.parquet", "--pool-values", "pool_values.parquet"), ("sex",),
          "The valuation of `--pool` has 100 rows and its table has 300"),

@@ -75,7 +75,7 @@ def test_the_page_is_the_librarys_and_the_sample_is_said_first(folder, values, t
 def test_a_plain_file_is_explored_in_memory_with_values_in_parts(values, tmp_path):
     FRAME.to_parquet(tmp_path / "data.parquet", index=False)
     for more in ((), ("--memory", "1GB")):
-        result = run(tmp_path / "data.parquet", values, tmp_path / "page.html", *more)
+        result = run(tmp_path / "data.parquet", values, tmp_path / "page.html", *more, "--retrain", 0)
         assert result.exit_code == 0, result.stderr
         assert result.stdout.startswith("Protected attribute sex\n")
 
@@ -93,7 +93,7 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
     asked = ("--target", "other", "--sample-rows", 300)
     result = run(tmp_path / "renamed.parquet", tmp_path / "v.parquet", tmp_path / "other.html", *asked)
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: `--values` are of the target 'default', not of 'other': pass")
+    assert result.stderr.startswith("error: `--values` are for the target 'default', not for 'other': pass")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
     [
         (
             ("--pool", "a.csv"),
-            "error: A table that is read part by part is explored by a sample: leave out `--pool`, or",
+            "error: A table that is read in parts is explored by a sample: leave out `--pool`, or",
         ),
         (("--retrain", "5"), "error: `--retrain` must be 0, or a number of fits from 12"),
         (("--pool", "a.csv", "--pool-values", "b.csv"), "leave out `--pool`, `--pool-values`, or explore"),
@@ -114,7 +114,7 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
         (("--positive", "2"), "error: `--positive 2` is not a label of the target; it has '0', '1'."),
         (
             ("--protected", "income"),
-            "error: `--values` holds no values for 'income'; it has ['sex', 'age>=50']",
+            "error: `--values` has no values for 'income'; it has ['sex', 'age>=50']",
         ),
         (("--positive", "1", "--values", __file__), "error: `--values` of a table in files must be a direct"),
         (("--values", "nowhere"), "error: There is no file or directory 'nowhere'."),

@@ -102,7 +102,7 @@ def test_value_prints_the_same_groups_in_memory_and_in_parts(folder, tmp_path):
         found = groups_in(printed)
         assert {name: int(numbers[0]) for name, numbers in found.items()} == sizes
         assert float(found["men"][2]) == pytest.approx(LABELS[SEX == 1].mean(), abs=5e-4)
-    assert "Columns that no model saw: amount" in whole
+    assert "Columns that are not features: amount" in whole
     one, other = Valuation.load(tmp_path / "v.parquet"), Valuation.load(tmp_path / "v")
     assert one.classes == other.classes == Valuation.load(folder / "v.parquet").classes  # names are not kept
 
@@ -224,7 +224,7 @@ def test_an_aimed_model_never_sees_what_the_target_is_made_of(folder, tmp_path):
     checked = run(*scored, *asked[:4], *named)
     z = protected_from(FRAME, OLD, named=True)
     assert model.check(FRAME, LABELS, {OLD: z}).sentence in checked
-    assert "The line was drawn between" not in checked
+    assert "The line is between" not in checked
     assert pd.read_parquet(tmp_path / "s.parquet")["decision"].tolist() == model.predict(FRAME).tolist()
     assert "`--group-names` names groups of `--protected`: give both." in refusal(*scored, *named)
 
@@ -290,12 +290,12 @@ def test_models_that_were_kept_in_python_know_true_and_false(folder, tmp_path):
         (("--weight", "amount"), "`--weight` names 'amount', of which the target is made"),
         (("--drop", "amount"), "`--drop` names 'amount', of which the target is made"),
         (("--exclude", "amount"), "`--exclude` names 'amount', of which the target is made"),
-        (("--group-names", "sex: 3=x"), "`--group-names` of 'sex' names '3', a group of no row; its"),
+        (("--group-names", "sex: 3=x"), "`--group-names` of 'sex' names '3', which no row has; its"),
         (("--group-names", "sex: men, women"), "`--group-names` of 'sex' must say which group each name"),
-        (("--group-names", "height: 1=x"), "`--group-names` must begin with an attribute as `--prot"),
+        (("--group-names", "height: 1=x"), "`--group-names` must begin with an attribute of `--prot"),
         (("--group-names", "sex"), "`--group-names` must begin with an attribute"),
-        (("--group-names", "sex: 1=men, women"), ".* must give a group and '=' before every name, each"),
-        (("--group-names", "sex: 1=men, 1=boys"), ".* must give a group and '=' before every name, each"),
+        (("--group-names", "sex: 1=men, women"), ".* must have a group and '=' before every name, each"),
+        (("--group-names", "sex: 1=men, 1=boys"), ".* must have a group and '=' before every name, each"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(folder, tmp_path, more, sentence):

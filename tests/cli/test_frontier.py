@@ -43,9 +43,9 @@ def refusal(done):
 def test_a_model_is_found_and_predicts(folder):
     done = frontier(folder, "--at-least", "0.05", "--drop", "weight")
     assert done.exit_code == 0, done.output
-    assert "On validation rows, which chose the model, the line is reached" in done.stdout
-    assert "On test rows, which had no part, the line is reached" in done.stdout
-    assert "in 2 fits, aimed at fpr_ratio" in done.stdout
+    assert "On validation rows, which selected the model, the line is reached" in done.stdout
+    assert "On test rows, which were not used to make the model, the line is reached" in done.stdout
+    assert "in 2 fits, for fpr_ratio" in done.stdout
     names = {path.name for path in (folder / "model").iterdir()}
     assert {"model.json", "model.txt", "card.md", "card.html", "landscape.html"} <= names
     model = load_model(folder / "model")
@@ -71,7 +71,7 @@ def test_a_missed_line_gives_the_closest_and_says_so(folder):
     done = frontier(folder, "--at-least", "1", "--drop", "sex", "--drop", "weight")
     assert done.exit_code == 0, done.output
     assert re.search(
-        r"On validation rows, .* the line is missed.*: fpr_ratio 0.*at least 1 asked", done.stdout
+        r"On validation rows, .* the line is missed.*: fpr_ratio 0.*at least 1 required", done.stdout
     )
     assert "models reached fpr_ratio of at least 1; this one comes closest" in done.stdout
     model = load_model(folder / "model")
@@ -84,6 +84,11 @@ def test_a_missed_line_gives_the_closest_and_says_so(folder):
     assert f"(98 % interval {kept.measured['validation']['fpr_ratio_low']:.3f} to " in told
     assert "each end at 99 % confidence" in told
     assert ("the line is reached with 99 % confidence" in told) is kept.reached
+    sizes = FRAME.loc[FRAME["hired"] == "no", "sex"].value_counts()
+    first = " ".join(sure.stdout.splitlines()[:3]).replace("  ", "")
+    events = f"the smallest group ({sizes.idxmin()}) has about {0.2 * 0.1 * sizes.min():.0f} events in 300"
+    assert first.startswith(f"fpr_ratio: at the budget, {events} validation rows;")
+    assert "% confidence, below 0.5: no model can be confirmed" in first
 
 
 def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
@@ -92,7 +97,7 @@ def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
     assert load_model(folder / "model").facts_.at_least == 0.06
     assert (folder / "model" / "landscape.html").exists()
     (folder / "model" / "mine.txt").write_text("mine")
-    assert "'mine.txt', which is no part of a saved model" in refusal(frontier(folder))
+    assert "'mine.txt', which is not part of a saved model" in refusal(frontier(folder))
     assert (folder / "model" / "mine.txt").exists()
 
 
@@ -156,7 +161,7 @@ def test_expressions_positive_labels_and_weights(folder):
     assert model.facts_.protected == ("age>=50",)
     assert list(model.labels) == ["yes", "no"]
     assert "weight" not in model.feature_names_in_
-    assert "Among them is 'age', of which a protected attribute is made." in model.card()
+    assert "They include 'age', from which a protected attribute is made." in model.card()
 
 
 @pytest.mark.parametrize(
@@ -178,7 +183,7 @@ def test_other_budgets(folder, option, limit, kind):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--top-k", "5"], "all say what decides: give one"),
+        (["--top-k", "5"], "all limit decisions: give one"),
         (["--at-least", "80"], "`--at-least` must be in (0, 1]"),
         (["--at-least", "0"], "`--at-least` must be in (0, 1]"),
         (["--confidence", "0.2"], "`--confidence` must be in (0.5, 1)"),
@@ -186,13 +191,13 @@ def test_other_budgets(folder, option, limit, kind):
         (["--ratio", "fpr"], "`--ratio` must be 'fpr_ratio'"),
         (["--ratio", "fpr_ratio=2"], "`--ratio['fpr_ratio']` must be in (0, 1]"),
         (["--ratio", "fpr_ratio=high"], "`--ratio['fpr_ratio']` must be a number in (0, 1]"),
-        (["--test", "3"], "`--test` names values of a column: name the column by `--split`"),
-        (["--split", "age"], "`--split age` sets no rows apart"),
+        (["--test", "3"], "`--test` names values of a column: name the column with `--split`"),
+        (["--split", "age"], "`--split age` needs values"),
         (["--split", "agee", "--test", "1"], "no column 'agee'; did you mean 'age'"),
         (["--split", "hired", "--test", "1"], "`--split` names 'hired', the target"),
         (["--split", "age", "--test", "abc"], "`--test abc` is not a value of 'age'; it has"),
-        (["--split", "age", "--test", "20", "--validation", "20"], "is named before, by `--validation`"),
-        (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both say which rows are test rows"),
+        (["--split", "age", "--test", "20", "--validation", "20"], "is already named by `--validation`"),
+        (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both define the test data"),
         (["--test-fraction", "1.5"], "`--test-fraction` must be"),
         (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),
         (["--drop", "sexe"], "`--drop` names 'sexe'"),
@@ -221,9 +226,9 @@ def test_several_ratios_must_all_hold(folder):
     assert done.exit_code == 0, done.output
     model = load_model(folder / "model")
     assert model.facts_.lines == {"fpr_ratio": 0.3, "tpr_ratio": 0.4}
-    assert "aimed at fpr_ratio and tpr_ratio" in done.stdout
-    assert "On validation rows, which chose the model, the lines are reached" in done.stdout
-    assert "at least 0.3 asked; tpr_ratio 0." in done.stdout
+    assert "for fpr_ratio and tpr_ratio" in done.stdout
+    assert "On validation rows, which selected the model, the lines are reached" in done.stdout
+    assert "at least 0.3 required; tpr_ratio 0." in done.stdout
 
 
 def test_a_column_sets_rows_apart(folder):

@@ -12,7 +12,7 @@ import typer
 
 from fado import tabular
 from fado.active import DEFAULT_ALPHA
-from fado.cli import _options, query, reweigh, sample
+from fado.cli import _options, query, sample
 from fado.cli._app import build_app
 
 HEAVY = {"sklearn", "lightgbm", "pandas", "pyarrow", "scipy"}
@@ -77,7 +77,7 @@ def test_help_imports_nothing_that_takes_time():
     assert imported == [str(list(path)) for path in paths]
 
 
-@pytest.mark.parametrize("command", [sample.sample, reweigh.reweigh], ids=lambda own: own.__name__)
+@pytest.mark.parametrize("command", [sample.sample, sample.reweigh], ids=lambda own: own.__name__)
 def test_what_help_says_is_what_is_registered(command):
     offered = inspect.signature(sample.offer_interventions(command)).parameters
     declared = inspect.signature(command).parameters

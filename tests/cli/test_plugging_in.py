@@ -12,8 +12,7 @@ from fado.cli._app import build_app
 from fado.experiment import Results
 from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
 from fado.interventions._registry import _ENTRIES
-from fado.utility import BaseUtility, register_utility
-from fado.utility._utilities import _CLASSES
+from fado.utility import _CLASSES, BaseUtility, register_utility
 
 N = 200
 
@@ -112,7 +111,7 @@ def test_what_a_sample_cannot_hold_is_refused(files, more):
     words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
     result = run(*words, "--intervention", "more_than_rows", "--out", folder / "train.csv")
     assert result.exit_code == 2
-    assert "`--intervention more_than_rows` does more than this command can write" in result.stderr
+    assert "`--intervention more_than_rows` has results that this command cannot write" in result.stderr
     assert not (folder / "train.csv").exists()
 
 
@@ -123,7 +122,7 @@ def test_a_setting_cannot_take_the_name_of_an_option(plugged):
             return TrainingSet(np.arange(len(labels.codes)))
 
     with pytest.raises(
-        ValueError, match="a setting called 'weight', which is an option of `fado sample` already"
+        ValueError, match="a setting named 'weight', which is already an option of `fado sample`"
     ):
         build_app()
 

@@ -44,7 +44,7 @@ def test_scores_and_decisions_are_those_of_the_model(files):
     np.testing.assert_array_equal(written["score"], MODEL.score_rows(X))
     assert written["decision"].tolist() == MODEL.predict(X).tolist()
     selected = int((written["decision"] == "yes").sum())
-    assert f"{selected} of {N} rows ({100 * selected / N:.3g} %) are decided 'yes'" in done.stdout
+    assert f"{selected} of {N} rows ({100 * selected / N:.3g} %) are predicted 'yes'" in done.stdout
     assert "line" not in done.stdout
 
 
@@ -69,9 +69,9 @@ def test_with_labels_and_groups_the_line_is_checked(files, protected, groups):
     for text, end in zip(shown, ("", "_low", "_high"), strict=True):
         number = check.metrics[f"fpr_ratio{end}"]
         assert text == ("-" if np.isnan(number) else f"{number:.3f}")
-    kept = "kept" if check.budget_kept else "not kept"
-    assert f"The budget, a false-positive rate of at most 10 %, is {kept} on these rows." in done.stdout
-    assert ("drawn between the groups of 'sex'" in done.stdout) is (protected != "sex")
+    kept = "kept" if check.budget_kept else "exceeded"
+    assert f"The budget (a false-positive rate of at most 10 %) is {kept} on these rows." in done.stdout
+    assert ("The line is between the groups of 'sex'" in done.stdout) is (protected != "sex")
 
 
 CHECKED = ["--target", "late", "--protected", "sex"]
@@ -140,7 +140,8 @@ def test_labels_that_are_written_otherwise_are_told_by_the_positive_one(files):
     words = ["--target", "late", "--protected", "sex"]
     done = predict(files, *words)
     assert refusal(done) == (
-        "error: `--target` holds the label 'A', and the model tells 'no' from 'yes': give these labels."
+        "error: `--target` holds the label 'A', but the model distinguishes 'no' and 'yes': pass these "
+        "labels."
     )
     done = predict(files, *words, "--positive", "B")
     assert MODEL.check(X, np.where(LATE, "yes", "no"), SEX).sentence in done.stdout
@@ -164,8 +165,8 @@ def test_columns_without_names_are_found_by_place(files):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--target", "late"], "`--target` and `--protected` go together"),
-        (["--protected", "sex"], "`--target` and `--protected` go together"),
+        (["--target", "late"], "`--target` and `--protected` must be given together"),
+        (["--protected", "sex"], "`--target` and `--protected` must be given together"),
         (["--positive", "yes"], "`--positive` names a label of `--target`: give both."),
         (["--target", "lates", "--protected", "sex"], "got 'lates'; did you mean 'late'?"),
         (["--target", "late", "--protected", "sexe"], "'sexe'"),
@@ -174,7 +175,7 @@ def test_columns_without_names_are_found_by_place(files):
             "`--positive maybe` is not a label",
         ),
         (["--target", "age", "--protected", "sex"], "`--target` holds the label 18"),
-        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' holds 62 labels"),
+        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' has 62 labels"),
     ],
     ids=str,
 )
@@ -196,6 +197,6 @@ def test_bad_tables_and_directories_are_said_in_a_sentence(files):
     assert "There is no file" in refusal(predict(files, data="none.parquet"))
     assert "There is no saved model in" in refusal(predict(files, model="none"))
     assert "must end in .csv or .parquet" in refusal(predict(files, out="scores.txt"))
-    assert "which is read as well" in refusal(predict(files, out="data.parquet"))
+    assert "which is also an input" in refusal(predict(files, out="data.parquet"))
     (files / "model" / "model.txt").write_bytes(b"tree\n")
     assert "model.txt' is damaged or of another model" in refusal(predict(files))

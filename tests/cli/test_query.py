@@ -79,8 +79,8 @@ def test_rows_equal_the_librarys(files, more, utility, settings):
 def test_a_pool_without_the_attribute_is_asked_by_models(files):
     result = query(files, "--shares", "Female=0.5", pool="blind.csv", out="chosen.csv")
     assert result.exit_code == 0, result.stderr
-    assert "as models expect them" in result.stdout
-    assert "Columns that the pool lacks, and that no model saw: sex" in result.stdout
+    assert "as predicted by models" in result.stdout
+    assert "Features that the pool does not have, and that no model used: sex" in result.stdout
     strategy = UtilityQuery(fitted(FEATURES[:4]), LinearUtility(0.75), group_shares={"Female": 0.5})
     rows = strategy.query(POOL[FEATURES[:4]], n=40)
     chosen = pd.read_csv(files / "chosen.csv")
@@ -132,11 +132,11 @@ def test_a_quota_beyond_the_pool_is_a_warning(files):
 @pytest.mark.parametrize(
     ("more", "settings", "says"),
     [
-        ([], {"n": None}, "Say how many rows to choose by `--n`, or what they may cost by `--budget`."),
+        ([], {"n": None}, "Give the number of rows with `--n`, or their total cost with `--budget`."),
         ([], {"n": 0}, "`--n` must be at least 1, got 0."),
-        (["--budget", 5], {}, "Say how many rows to choose by `--n`, or what they may cost by `--budget`."),
-        (["--budget", 5], {"n": None}, "`--budget` is for rows that have a cost"),
-        (["--cost", "prise"], {"pool": "priced.parquet"}, "`--cost` names 'prise', which the pool has not"),
+        (["--budget", 5], {}, "Give the number of rows with `--n`, or their total cost with `--budget`."),
+        (["--budget", 5], {"n": None}, "`--budget` needs the cost of each row"),
+        (["--cost", "prise"], {"pool": "priced.parquet"}, "`--cost` names 'prise', which is not in the pool"),
         (["--alpha", 2], {}, "`--alpha` must be in [0, 1], got 2"),
         (["--diversity", -1], {}, "`--diversity` must be in [0, 1], got -1"),
         (["--shares", "Female"], {}, "`--shares` must be like Female=0.5 or Female=250"),
@@ -146,7 +146,7 @@ def test_a_quota_beyond_the_pool_is_a_warning(files):
         (["--exclude", "jobs"], {}, "`--exclude` names 'jobs': there is no column 'jobs'"),
         ([], {"out": "chosen.txt"}, "`--out` must end in .csv or .parquet"),
         ([], {"pool": "nowhere.csv"}, "There is no file"),
-        ([], {"pool": "strange.csv"}, "The pool has none of the columns that models could learn from"),
+        ([], {"pool": "strange.csv"}, "The pool has none of the features"),
         ([], {"pool": "twice.csv"}, "The pool has a column 'position', 'utility', which the result"),
         ([], {"pool": "empty.csv"}, "has no rows"),
     ],

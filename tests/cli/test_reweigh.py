@@ -108,7 +108,7 @@ def test_reweighing_needs_no_values(files):
     for group in ("f", "m", "all rows"):
         line = next(line for line in result.stdout.splitlines() if line.strip().startswith(group))
         assert line.split()[-3] == f"{rate:.3f}"
-    assert result.stdout.endswith("; train a model with these times 'survey'\n")
+    assert result.stdout.endswith("; train a model with these weights times 'survey'\n")
 
 
 def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
@@ -153,7 +153,7 @@ def test_targets_of_many_labels_have_no_positive_rate(files):
         (
             {"protected": ["age>=50"]},
             [],
-            "no values of the protected attribute 'age>=50'; it has 'sex', 'age'",
+            "no values for the protected attribute 'age>=50'; it has 'sex', 'age'",
         ),
         ({"out": "weights.pkl"}, [], r"`--out` must end in \.csv or \.parquet"),
     ],
@@ -177,7 +177,7 @@ def test_values_of_other_rows_are_refused(files):
 
 
 def test_help():
-    assert "Weigh every row by its utility" in CliRunner().invoke(build_app(), ["reweigh", "--help"]).stdout
+    assert "Weight rows by their utility" in CliRunner().invoke(build_app(), ["reweigh", "--help"]).stdout
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, about fairlearn
@@ -186,7 +186,7 @@ def test_labels_that_a_method_changes_are_written_beside_the_weights(files):
     words += ["--target", "default", "--protected", "sex", "--out", files / "weights.parquet"]
     done = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert done.exit_code == 0, done.output
-    assert "train a model on those in the column 'positive'" in " ".join(done.output.split())
+    assert "train a model on the column 'positive'" in " ".join(done.output.split())
     grid = FairlearnGrid(point=0.1).fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
     written = pd.read_parquet(files / "weights.parquet")
     assert (written["positive"] == grid.training_set_.labels).all()

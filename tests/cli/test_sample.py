@@ -170,7 +170,7 @@ def check_sentence(result, message):
         (
             {"protected": ["age>=60"]},
             [],
-            "no values of the protected attribute 'age>=60'; it has 'sex', 'age>=50'",
+            "no values for the protected attribute 'age>=60'; it has 'sex', 'age>=50'",
         ),
         ({"protected": ["sax"]}, [], "'sax'"),
         ({"target": "defalt"}, [], "got 'defalt'; did you mean 'default'"),
@@ -256,7 +256,7 @@ def test_small_groups_are_left_alone_marked_and_warned_of(with_a_tiny_group, com
     lines = {line.strip().split("  ")[0]: line.split() for line in result.stdout.splitlines()}
     told = more[1] if more else 30
     assert f"min-group-size {told}" in " ".join(result.stdout.split())
-    note = f"* too small to be compared: fewer than {told} rows, less than 1 % of the table"
+    note = f"* too small to compare: fewer than {told} rows and less than 1 % of the table"
     assert ("c *" in lines) == marked
     assert (note in result.stdout) == marked
     warned = [line for line in result.stderr.splitlines() if line.startswith("warning: Group 'c' (20 rows)")]
@@ -289,8 +289,8 @@ def test_a_method_without_small_groups_takes_no_size(files):
     result = bare(files, "sample", "--intervention", "halved", "--min-group-size", 5)
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: `--min-group-size` is not for `--intervention halved`, which knows no small groups: leave it "
-        "out.\n"
+        "error: `--min-group-size` is not for `--intervention halved`, which treats all groups alike: leave "
+        "it out.\n"
     )
     done = bare(files, "sample", "--intervention", "halved")
     assert done.exit_code == 0, done.stderr
@@ -316,7 +316,7 @@ def test_values_of_another_attribute_are_refused_naming_both(files, command):
     result = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: `--values` has no values of the protected attribute 'note'; it has 'sex'.\n"
+        "error: `--values` has no values for the protected attribute 'note'; it has 'sex'.\n"
     )
     assert not (files / "train.parquet").exists()
 
@@ -330,7 +330,10 @@ def test_the_same_attribute_in_another_spelling_is_the_same(files):
 
 
 def test_help():
-    assert "Match the groups' positive rates" in CliRunner().invoke(build_app(), ["sample", "--help"]).stdout
+    assert (
+        "Equalise the positive rates of groups"
+        in CliRunner().invoke(build_app(), ["sample", "--help"]).stdout
+    )
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "values.parquet"])
@@ -338,7 +341,7 @@ def test_an_input_is_never_replaced(files, name):
     before = (files / name).read_bytes()
     done = sample(files, out=name)
     assert done.exit_code == 2
-    assert "which is read as well: name another file." in done.stderr
+    assert "which is also an input: name another file." in done.stderr
     assert (files / name).read_bytes() == before
 
 
@@ -358,11 +361,11 @@ def test_values_of_another_target_or_order_are_refused(files):
     assert sample(files).exit_code == 0
     done = sample(files, target="age")
     assert done.exit_code == 2
-    assert "are of the target 'default', not of 'age'" in done.stderr
+    assert "are for the target 'default', not for 'age'" in done.stderr
     FRAME.iloc[::-1].to_parquet(files / "data.parquet")
     done = sample(files)
     assert done.exit_code == 2
-    assert "stands in another order: value this table." in done.stderr
+    assert "has another order: value this table." in done.stderr
 
 
 def bare(files, command, *more):
@@ -440,7 +443,11 @@ def test_survey_weights_count_in_the_rates(files):
             ["--intervention", "rw", "--weight", "nte"],
             "The table has no column 'nte'; did you mean 'note'?",
         ),
-        ("reweigh", ["--intervention", "rw", "--weight", "note"], "`--weight` must hold numbers, got text."),
+        (
+            "reweigh",
+            ["--intervention", "rw", "--weight", "note"],
+            "`--weight` must contain numbers, got text.",
+        ),
         (
             "reweigh",
             ["--intervention", "rw", "--weight", "default"],

@@ -90,7 +90,7 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(files, tmp_pa
     plain = run("sample", files / "all.parquet", *asked[:-1], "--out", tmp_path / "s.parquet")
     assert plain.exit_code == 0, plain.stderr
     assert "Sampling" in plain.stderr
-    assert "it is read part by part, as with `--memory`" in " ".join(plain.stderr.split())
+    assert "it is read in parts, as with `--memory`" in " ".join(plain.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,13 @@ def test_probabilities_are_kept_as_by_the_library(frame, data, tmp_path):
     [
         ("v.parquet", ["--valuator", "inbag"], "is for `--valuator oob`, not for 'inbag': leave it out"),
         ("v.parquet", ["--valuator", "knn-shapley"], "is for `--valuator oob`, not for 'knn-shapley'"),
-        ("v.csv", [], "`--keep-probabilities` needs a file that ends in .parquet"),
-        ("v.parquet", ["--memory", "4GB"], "valued by entropy, out of bag: leave out `--keep-probabilities`"),
-        ("v.parquet", ["--from", "data.parquet"], "fits nothing: leave out `--bags`, `--keep-probabilities`"),
+        ("v.csv", [], "`--keep-probabilities` needs a .parquet file"),
+        ("v.parquet", ["--memory", "4GB"], "valued by out-of-bag entropy: leave out `--keep-probabilities`"),
+        (
+            "v.parquet",
+            ["--from", "data.parquet"],
+            "fits no models: leave out `--bags`, `--keep-probabilities`",
+        ),
     ],
 )
 def test_probabilities_that_cannot_be_kept_are_refused_before_any_work(out, more, sentence, data, tmp_path):
@@ -100,12 +104,12 @@ def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data,
     assert f"{old.sum():,}" in result.stdout
     assert f"{old.mean():.3f}" in result.stdout
     assert f"{frame.loc[old, 'default'].mean():.3f}" in result.stdout
-    assert "Columns left out of the models of age>=50: age" in result.stdout
+    assert "Columns hidden from the models of age>=50: age" in result.stdout
     lines = result.stdout.splitlines()
     assert lines[0] == "Protected attribute age>=50"
     assert lines[2].split() == ["v_y"] * 3 + ["v_z"] * 3
     assert lines[3].split() == ["group", "rows", "share", "positive", *["25%", "50%", "75%"] * 2]
-    assert "Columns that no model saw: id" in lines
+    assert "Columns that are not features: id" in lines
     assert "Settings: valuator oob, bags 5, positive 1, seed 0." in lines
     assert max(len(line) for line in lines[:-1]) <= 80
     assert "fits: 10 of 10" in result.stderr
@@ -115,7 +119,7 @@ def test_the_summary_says_whether_another_run_would_rank_rows_alike(data, tmp_pa
     out = tmp_path / "v.parquet"
     result = value(data, out, "--bags", 10, "--drop", "id")
     expected = Valuation.load(out).stability()["rank_agreement"]
-    told = f"by the standard errors: {expected[0]:.2f} for the target, {expected[1]:.2f} for sex."
+    told = f"from the standard errors: {expected[0]:.2f} for the target, {expected[1]:.2f} for sex."
     assert told in " ".join(result.stdout.split())
     assert "to be expected with another run" not in value(data, out, "--drop", "id").stdout  # of five bags
 
@@ -147,9 +151,9 @@ def test_patterns_of_columns(frame, tmp_path, more, dropped, excluded):
     frame.to_parquet(tmp_path / "d.parquet")
     result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", *more)
     assert result.exit_code == 0, result.stderr
-    seen = re.search(r"Columns that no model saw: (.*)", result.stdout)
+    seen = re.search(r"Columns that are not features: (.*)", result.stdout)
     assert set(seen[1].split(", ") if seen else []) == set(dropped)
-    left_out = re.search(r"Columns left out of the models of sex: (.*)", result.stdout)[1]
+    left_out = re.search(r"Columns hidden from the models of sex: (.*)", result.stdout)[1]
     assert set(left_out.split(", ")) == {"sex", *excluded}
 
 
@@ -182,7 +186,7 @@ def test_the_target_is_no_other_column(data, tmp_path, option, name):
 def test_a_pattern_never_drops_the_target(data, tmp_path):
     result = value(data, tmp_path / "v.parquet", "--drop", "[id]*")
     assert result.exit_code == 0, result.stderr
-    assert "Columns that no model saw: id, income\n" in result.stdout
+    assert "Columns that are not features: id, income\n" in result.stdout
 
 
 def test_comparisons_that_are_joined_keep_all_their_columns_from_the_models(frame, data, tmp_path):
@@ -199,7 +203,7 @@ def test_comparisons_that_are_joined_keep_all_their_columns_from_the_models(fram
     X = frame.drop(columns=["default", "id"])
     expected = valuator.fit(X, frame["default"], sensitive_features=z).valuation_
     pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
-    assert f"Columns left out of the models of {name}: " in result.stdout
+    assert f"Columns hidden from the models of {name}: " in result.stdout
 
 
 def test_expressions_are_refused_by_the_options_name(data, tmp_path):

@@ -49,7 +49,7 @@ def test_a_directory_or_a_pattern_is_valued_part_by_part(folder, values, tmp_pat
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Rows:           900 in 3 files, 3 columns that models see")
     assert "Values of 900 rows written to" in result.stdout
-    assert "Columns left out of the models of age>=50: age" in result.stdout
+    assert "Columns hidden from the models of age>=50: age" in result.stdout
     assert "Settings: valuator oob, bags 5" in result.stdout
     found = Valuation.load(tmp_path / "v")
     assert (found["y"] == values["y"]).all()
@@ -95,14 +95,14 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_p
     monkeypatch.setattr(_inputs, "free_memory", lambda: 20_000)
     result = run("value", folder / "0.parquet", *ASKED, "--out", tmp_path / "v.parquet")
     assert result.exit_code == 0, result.stderr
-    assert "and 20 KB are free: it is read part by part, as with `--memory`." in result.stderr
+    assert "and 20 KB are free: it is read in parts, as with `--memory`." in result.stderr
     assert Valuation.load(tmp_path / "v.parquet").metadata["n_rows"] == 300
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--valuator", "influence"), "is valued by entropy, out of bag: leave out `--valuator`"),
+        (("--valuator", "influence"), "is valued by out-of-bag entropy: leave out `--valuator`"),
         (("--valuator", "inbag", "--keep-probabilities"), "leave out `--valuator`, `--keep-probabilities`"),
         (("--groups", "nothing"), "`--groups` names 'nothing'"),
         (("--memory", "4"), "`--memory` must be a size with its unit"),

@@ -75,7 +75,7 @@ def test_the_summary(data, values, tmp_path):
     at = lines.index("Protected attribute sex: values for the target, quartiles per row")
     # ids of women are even: 100, 102, ..., with labels 0, 0, 1, 0, 1 in turn (the fives of 0 0 0 1 1)
     assert lines[at + 4].split()[:4] == ["f", "0", "12", "0.300"]
-    assert "Values as given: the higher, the more a row is worth." in lines
+    assert "Values from a file: a higher value means that a row is worth more." in lines
     assert f"Values of {N} rows written to {tmp_path / 'v.parquet'}" in lines
     assert not any("no value" in line or "without a value" in line for line in lines)
 
@@ -90,7 +90,7 @@ def test_short_names_for_one_attribute(data, values, tmp_path):
     check_sentence(
         value(tmp_path, protected=("sex", "age>=50")),
         f"'{tmp_path / 'made.csv'}' has no column of values for the protected attribute 'sex': it must be "
-        "called 'sex'.",
+        "named 'sex'.",
     )
 
 
@@ -104,8 +104,8 @@ def test_rows_are_matched_by_their_id(data, values, tmp_path):
     unmatched = value(tmp_path)
     assert unmatched.exit_code == 0
     assert unmatched.stderr == (
-        f"warning: Rows are matched by their position, but column 'id' of '{tmp_path / 'made.csv'}' differs "
-        "from the table's: if it is a row id, name it by `--from-id id`.\n"
+        f"warning: Rows are matched by position, but column 'id' of '{tmp_path / 'made.csv'}' differs "
+        "from the table's: if it is a row id, name it with `--from-id id`.\n"
     )
 
 
@@ -130,8 +130,8 @@ def test_ids_that_do_not_match(frame, data, values, tmp_path):
     values[3:].to_csv(tmp_path / "made.csv", index=False)
     check_sentence(
         value(tmp_path, "--from-id", "id"),
-        f"{made} has no line for 3 of the table's 40 rows (id 100, 101, 102): add them, with an empty value "
-        "if they have none.",
+        f"{made} has no line for 3 of the table's 40 rows (id 100, 101, 102): add them, with an empty cell "
+        "for rows without a value.",
     )
     values[9:].to_csv(tmp_path / "made.csv", index=False)
     assert "(id 100, 101, 102, 103, 104 and 4 more)" in value(tmp_path, "--from-id", "id").stderr
@@ -148,9 +148,7 @@ def test_ids_that_do_not_match(frame, data, values, tmp_path):
         value(tmp_path, "--from-id", "age"), f"{made} has no column 'age', which `--from-id` names."
     )
     values.assign(id=values["id"].where(values["id"] > 101)).to_csv(tmp_path / "made.csv", index=False)
-    check_sentence(
-        value(tmp_path, "--from-id", "id"), f"{made} has no 'id' in 2 rows: give each an id of its own."
-    )
+    check_sentence(value(tmp_path, "--from-id", "id"), f"{made} has no 'id' in 2 rows: give every row an id.")
     values.to_csv(tmp_path / "made.csv", index=False)
     frame.assign(id=7).to_parquet(data)
     check_sentence(
@@ -162,7 +160,7 @@ def test_lines_of_other_rows_are_left_out(frame, data, values, tmp_path):
     frame[10:].to_parquet(data)
     result = value(tmp_path, "--from-id", "id")
     assert result.stderr == (
-        f"warning: 10 lines of '{tmp_path / 'made.csv'}' are of no row of the table: left out.\n"
+        f"warning: 10 lines of '{tmp_path / 'made.csv'}' match no row of the table: ignored.\n"
     )
     np.testing.assert_array_equal(Valuation.load(tmp_path / "v.parquet")["y"], values["y"][10:])
 
@@ -177,40 +175,40 @@ def test_what_is_wrong_with_a_file_is_one_sentence(data, values, tmp_path):
 
     refused(
         values[:30],
-        f"{made} has 30 rows and the table has 40: give every row a line, or name a row id that both files "
-        "have by `--from-id`.",
+        f"{made} has 30 rows and the table has 40: give every row a line, or name a row id of both files "
+        "with `--from-id`.",
     )
     refused(
         values[["id", "sex"]],
-        f"{made} has no column of values for the target: it must be called 'y' or 'v_y'.",
+        f"{made} has no column of values for the target: it must be named 'y' or 'v_y'.",
     )
     refused(
         values.rename(columns={"sex": "Sex"}),
-        f"{made} has no column of values for the protected attribute 'sex': it must be called 'sex' or "
+        f"{made} has no column of values for the protected attribute 'sex': it must be named 'sex' or "
         "'v_z'; did you mean 'Sex'?",
     )
     refused(
         values.assign(v_y=0.5),
-        f"{made} has two columns of values for the target, 'y' and 'v_y': leave one out.",
+        f"{made} has two columns of values for the target, 'y' and 'v_y': remove one.",
     )
     words = values.astype({"y": object})
     words.loc[3, "y"] = "high"
     refused(
         words,
-        f"Column 'y' of {made} must hold numbers, got 'high' in row 3 (the first is 0): mend it, or leave "
-        "the cell empty if the row has no value.",
+        f"Column 'y' of {made} must contain numbers, got 'high' in row 3 (the first is 0): correct it, or "
+        "leave the cell empty if the row has no value.",
     )
     refused(
         values.assign(sex=values["sex"] < 0),
-        f"Column 'sex' of {made} must hold numbers, got True in row 0 (the first is 0): mend it, or leave "
-        "the cell empty if the row has no value.",
+        f"Column 'sex' of {made} must contain numbers, got True in row 0 (the first is 0): correct it, or "
+        "leave the cell empty if the row has no value.",
     )
     refused(
         values.assign(y=values["y"].replace(10.5, np.inf)),
-        f"Column 'y' of {made} must hold finite numbers, got inf in row 5 (the first is 0): mend it, or "
-        "leave the cell empty if the row has no value.",
+        f"Column 'y' of {made} must contain finite numbers, got inf in row 5 (the first is 0): correct it, "
+        "or leave the cell empty if the row has no value.",
     )
-    refused(values.assign(y=np.nan), f"Column 'y' of {made} holds no value at all: fill it.")
+    refused(values.assign(y=np.nan), f"Column 'y' of {made} is empty: fill it.")
     (tmp_path / "made.csv").unlink()
     check_sentence(value(tmp_path), f"There is no file {made}.")
 
@@ -240,7 +238,7 @@ def test_nothing_is_fitted(data, values, tmp_path):
     ):
         check_sentence(
             value(tmp_path, option, own),
-            f"`--from` takes values as they are and fits nothing: leave out `{option}`.",
+            f"`--from` reads values and fits no models: leave out `{option}`.",
         )
     without = ["value", data, "--target", "default", "--protected", "sex", "--out", tmp_path / "v.parquet"]
     check_sentence(
@@ -251,7 +249,9 @@ def test_nothing_is_fitted(data, values, tmp_path):
 
 def test_the_file_itself_is_not_replaced(data, values, tmp_path):
     result = value(tmp_path, out="made.csv")
-    check_sentence(result, f"`--out` is '{tmp_path / 'made.csv'}', which is read as well: name another file.")
+    check_sentence(
+        result, f"`--out` is '{tmp_path / 'made.csv'}', which is also an input: name another file."
+    )
 
 
 def test_other_commands_take_the_values(data, values, tmp_path):

@@ -63,7 +63,7 @@ def value(folder, *more, data="new.parquet", out="new_values.parquet", models="m
 
 def test_models_are_kept_beside_the_same_values(folder, valuator):
     said = (folder / "said.txt").read_text()
-    assert f"Models kept in {folder / 'models'}: 5 of y, 5 of sex, 5 of age>=50" in said
+    assert f"Models saved to {folder / 'models'}: 5 of y, 5 of sex, 5 of age>=50" in said
     pd.testing.assert_frame_equal(
         Valuation.load(folder / "values.parquet").values, valuator.valuation_.values, check_exact=True
     )
@@ -89,8 +89,8 @@ def test_rows_without_labels_are_valued(folder, valuator, data):
     for field in ("values", "epistemic", "counts"):
         pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
     assert found.provenance.algorithm == "out-of-bag, new rows"
-    assert "Values by models that learnt from 300 rows: 5 of y, 5 of sex, 5 of age>=50." in result.stdout
-    assert "averaged over what is predicted for it" in result.stdout
+    assert "Values of models that were trained on 300 rows: 5 of y, 5 of sex, 5 of age>=50." in result.stdout
+    assert "averaged over its predicted labels" in result.stdout
     assert f"{expected.epistemic['sex'].mean():.3f}" in result.stdout
     assert "Values of 100 rows written to" in result.stdout
 
@@ -119,13 +119,13 @@ def test_values_of_new_rows_go_on_to_other_commands(folder):
 def test_the_table_that_the_models_learnt_from_is_refused(folder):
     result = value(folder, "--target", "default", data="old.parquet")
     assert result.exit_code == 2
-    assert "learnt from this very table" in result.stderr
+    assert "were trained on this table" in result.stderr
     assert "name another with `--models`" in result.stderr
     (folder / ".models.0123abcd.part").mkdir()  # of one who was killed when all was done
     again = train(folder)
     assert again.exit_code == 2
     assert not (folder / ".models.0123abcd.part").exists()
-    assert "holds models, so that nothing is trained: leave out `--drop`, `--bags`" in again.stderr
+    assert "contains models, so nothing is trained: leave out `--drop`, `--bags`" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
     assert "There is no saved set of models" in result.stderr
     result = value(tmp_path, models="new.parquet")
     assert result.exit_code == 2
-    assert "it is no directory" in result.stderr
+    assert "it is not a directory" in result.stderr
     assert (tmp_path / "models" / "notes.txt").read_text() == "mine"
 
 
@@ -183,7 +183,7 @@ def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
     [
         (["--valuator", "influence"], "`--models` is for `--valuator oob` or `inbag`, not for 'influence'"),
         (["--models", "none/models"], "does not exist: create it first"),
-        (["--from", "values.parquet"], "fits nothing: leave out"),
+        (["--from", "values.parquet"], "fits no models: leave out"),
     ],
     ids=str,
 )

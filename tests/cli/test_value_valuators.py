@@ -240,7 +240,7 @@ def test_effects_are_told_by_group_and_label_with_their_sums(seen, data, tmp_pat
     assert "Values for the target: effect on tpr_at_fpr." in lines
     assert "Values for sex: effect on fpr_ratio." in lines
     assert "Removing rows changes a metric by about minus the sum of their values." in lines
-    assert "Columns that no model saw: id" in lines
+    assert "Columns that are not features: id" in lines
 
 
 def test_effects_of_weighted_rows_are_summed_by_weight(seen, frame, tmp_path):

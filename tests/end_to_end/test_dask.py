@@ -48,7 +48,7 @@ def test_a_cluster_gives_the_same_frame(client, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore:.*too close to tell:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*too close to say:UserWarning")
 @pytest.mark.parametrize("algorithm", ["oob", "influence"])
 def test_values_are_made_there_too(client, tmp_path, monkeypatch, algorithm):
     table = copy.deepcopy(TABLE)

@@ -229,7 +229,8 @@ def test_a_setting_that_drops_most_of_the_table_is_called_that(case, browser, tm
     words = "[...document.querySelectorAll('#alpha .warning')].map((one) => one.textContent)"
     assert browser.evaluate(words) == [
         "This would drop most of the table.",
-        "At this alpha most of the table would hardly count: the weights are worth 49.0\u00a0% of its rows.",
+        "At this alpha most rows would hardly count: the weights have an effective size of 49.0\u00a0% of "
+        "the rows.",
     ]
     assert browser.evaluate("document.querySelector('[data-number=dropped]').textContent") == "501"
     browser.evaluate("document.querySelector('[data-utility=difference]').click()")
@@ -241,14 +242,15 @@ def test_symbols_are_explained_where_they_stand(case, browser, address):
     for key, what in (("v_y", "hired"), ("v_z", "sex")):
         text = browser.evaluate(f"document.querySelector('[data-values={key}]').innerText")
         assert (
-            f"{key} of a row: how unsure models are of its {what}, from 0 (certain) to 1 (no idea)." in text
+            f"{key} of a row: how uncertain models are about its {what}, from 0 (certain) to 1 (no "
+            "knowledge)." in text
         )
     assert "alpha is the weight of performance" in browser.evaluate(
         "document.getElementById('alpha').innerText"
     )
     browser.evaluate("document.querySelector('[data-utility=cobb-douglas]').click()")
     text = browser.evaluate("document.getElementById('alpha').innerText")
-    assert "Cobb-Douglas: the values multiplied, each raised to the power of its weight" in text
+    assert "Cobb-Douglas: the product of both values, each raised to the power of its weight" in text
 
 
 OVERLAPS = """
@@ -351,7 +353,7 @@ def test_entropies_are_drawn_from_0_to_1_and_cut_where_the_summary_says(case, br
     assert (low, high) == ("0", "1")
     assert float(middle) == pytest.approx(cut, abs=0.01)
     plane = browser.evaluate("document.querySelector('#plane').innerText")
-    assert re.search(rf"The dashed lines part sure from unsure: v_y at {cut:.3g}, half of", plane)
+    assert re.search(rf"The dashed lines separate certain from uncertain: v_y at {cut:.3g}, half of", plane)
 
 
 HOSTILE = [
@@ -437,7 +439,7 @@ def effects():
         "side": rng.choice(["left", "right"], n_rows),
     }
     y = pd.Series(X["score"] + (z["sex"] != "f") + rng.normal(size=n_rows) > 1, name="hired")
-    with pytest.warns(UserWarning, match="'side' .* too close to tell"):
+    with pytest.warns(UserWarning, match="'side' .* too close to say"):
         valuation = TreeInfluence(random_state=0).fit(X, y, sensitive_features=z).valuation_
     return explore(X, y, sensitive_features=z, valuation=valuation, retrain=60, show_rows=True)
 
@@ -459,12 +461,12 @@ def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp
         browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         frames, part = effects.effects(name), effects.to_dict()["attributes"][place]["effects"]
         text = browser.evaluate("document.getElementById('effects').innerText")
-        assert text.startswith("What rows do to the model\n")
+        assert text.startswith("Effects of rows on the model\n")
         assert part["lead"] in text
         measured = part["measured"]
         assert (
-            f"Found by effects on one half of the rows ({measured['search_rows']:,}), measured on the "
-            f"other half ({measured['validation_rows']:,}), {measured['fits']} fits." in text
+            f"Slices were found on one half of the rows ({measured['search_rows']:,}) and measured on the "
+            f"other half ({measured['validation_rows']:,}), with {measured['fits']} fits." in text
         )
         shown = browser.evaluate(f"({SHOWN})('cells')")
         assert [(row["group"], row["label"]) for row in shown] == [
@@ -574,8 +576,8 @@ def test_a_pool_stands_beside_the_labelled_rows(browser, pooled, tmp_path, width
     for place, shown in enumerate(pool["attributes"]):
         browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
         text = browser.evaluate("document.getElementById('pool').innerText")
-        assert text.startswith("Rows without labels\n")
-        assert "A pool of 300 rows without labels, beside the 1,000 labelled ones." in text
+        assert text.startswith("Unlabelled rows\n")
+        assert "A pool of 300 unlabelled rows, next to the 1,000 labelled ones." in text
         assert shown["sentence"] in text
         assert pool["shifts"]["sentence"] in text
         assert "searched in 250 rows drawn at random" in text

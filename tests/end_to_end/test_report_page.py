@@ -98,7 +98,7 @@ def check_against_the_results(browser, results, metric, line, part="validation")
             assert told_numbers(text) == pytest.approx([end for end in ends if end == end], abs=5.1e-4)
     verdict = browser.evaluate("document.getElementById('verdict').textContent")
     reached = sum(row["reached"] for row in expected)
-    assert verdict.startswith(f"{reached} of 5 kinds" if reached else "Nothing reaches")
+    assert verdict.startswith(f"{reached} of 5 interventions" if reached else "Nothing reaches")
 
 
 def test_moving_the_line_shows_what_the_results_choose(results, browser, address):
@@ -149,17 +149,16 @@ def test_test_rows_are_shown_of_the_chosen_model_alone_unless_one_asks_for_all(r
     assert browser.evaluate(columns) == ["metric", "validation", "test"]  # of the model that is chosen
     best = results.best("fpr_ratio", 0).iloc[0]
     verdict = browser.evaluate("document.getElementById('verdict').textContent")
-    assert (
-        f"On test rows, which had no part in choosing it: true-positive rate {best['test_tpr']:.3f} "
-        in verdict
-    )
+    assert f"On test rows, which did not select it: true-positive rate {best['test_tpr']:.3f} " in verdict
     browser.evaluate("document.querySelectorAll('[data-table=best] button')[1].click()")
     assert browser.evaluate(columns) == ["metric", "validation"]  # of another
     browser.evaluate("document.querySelector('[data-part=\"1\"]').click()")
     check_points("test")
     assert browser.evaluate(columns) == ["metric", "validation", "test"]
-    assert browser.evaluate(told).startswith("Test rows of all models: look, but choose by validation rows.")
-    assert "voids them" in browser.evaluate(told)
+    assert browser.evaluate(told).startswith(
+        "This shows all models on test rows. Select models on validation rows"
+    )
+    assert "no longer show" in browser.evaluate(told)
     browser.until("location.hash.endsWith('&rows=test')")
     assert browser.troubles() == []
 
@@ -220,7 +219,7 @@ def test_the_legend_tells_nothing_that_is_not_there(results, browser, tmp_path):
     browser.open(address)
     text = browser.evaluate("document.querySelector('.paper').innerText")
     assert "Circles are baselines." in text
-    for word in ("alpha", "triangles", "squares", "crosses", "Hollow", "first look"):
+    for word in ("alpha", "triangles", "squares", "crosses", "Hollow", "only in part"):
         assert word not in text
     assert browser.evaluate("document.querySelectorAll('#legend .mark').length") == 2
 
@@ -334,10 +333,9 @@ def test_a_row_shows_its_card_and_says_how_many_were_tried(results, browser, add
     assert browser.evaluate("document.activeElement.textContent") == "UAR"  # though it was drawn anew
     assert browser.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
     assert card.startswith("UAR")
-    assert (
-        "Best of 8 models tried with UAR; its validation figures flatter it, its test figures do not." in card
-    )
-    assert "Every model here is the best of as many as its row says" in browser.evaluate(
+    best = "Best of 8 models tried with UAR. Its validation figures are optimistic, its test figures are not."
+    assert best in card
+    assert "Every model here is the best of several" in browser.evaluate(
         "document.getElementById('best').innerText"
     )
 
@@ -406,13 +404,13 @@ def written(frame, folder, *, groups="crossed", protected=("customer_age>=50",),
     return results, (folder / "r.html").as_uri()
 
 
-def test_without_a_validation_part_the_page_says_that_figures_flatter(results, browser, tmp_path):
+def test_without_a_validation_part_the_page_says_that_figures_are_optimistic(results, browser, tmp_path):
     columns = [name for name in results.frame.columns if not name.startswith("validation_")]
     found, address = written(results.frame[columns], tmp_path, validation=False)
     browser.open(f"{address}#ratio=fpr_ratio&line=0.5")
     check_against_the_results(browser, found, "fpr_ratio", 0.5, "test")
-    assert "chosen on the test part itself: its test figures flatter it" in browser.evaluate(CARD)
-    assert "chosen on the rows that measure them" in browser.evaluate("document.body.innerText")
+    assert "selected on the test part itself: its test figures are optimistic" in browser.evaluate(CARD)
+    assert "models are selected on test rows" in browser.evaluate("document.body.innerText")
     assert browser.evaluate("document.querySelectorAll('#card thead th').length") == 2
     assert browser.troubles() == []
 
@@ -486,9 +484,7 @@ def test_where_nothing_reaches_the_line_the_page_says_so_and_why(browser, tmp_pa
         "Nothing reaches 0.8 on the validation part, of 2 models that can be compared. "
         "The closest is none, model 0, at 0.799999."
     )
-    assert "1 beyond the budget or undefined" in browser.evaluate(
-        "document.querySelector('.missed').innerText"
-    )
+    assert "1 over the budget or undefined" in browser.evaluate("document.querySelector('.missed').innerText")
     without = browser.evaluate("document.querySelector('.without').textContent")
     assert without == "UAR: no model that can be compared. 1 no training set (Weights are all 0)"
     browser.evaluate("document.querySelector('[data-ratio=\"1\"]').click()")

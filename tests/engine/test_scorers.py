@@ -262,7 +262,7 @@ def test_a_booster_must_be_what_it_is_said_to_be():
     for name, (plain, _) in parts.items():
         for other, (_, content) in parts.items():
             if other != name:
-                with pytest.raises(ValueError, match=f"of no LightGBM model of {name}"):
+                with pytest.raises(ValueError, match=f"not a LightGBM model of {name}"):
                     scorer_from(plain, content)
 
 
@@ -282,7 +282,7 @@ def test_a_booster_must_be_what_it_is_said_to_be():
 )
 def test_classes_and_target_that_do_not_fit_a_booster_are_refused(changes):
     plain, content = detach(fit(NUMBERS, trees(), variable=THREE)[0]).parts()
-    with pytest.raises(ValueError, match="not told as they should be"):
+    with pytest.raises(ValueError, match=r"is broken|is missing"):
         scorer_from(plain | changes, content)
 
 
@@ -291,7 +291,7 @@ def test_classes_and_target_that_do_not_fit_a_booster_are_refused(changes):
 )
 def test_classes_and_target_that_do_not_fit_an_estimator_are_refused(changes):
     plain, content = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
-    with pytest.raises(ValueError, match="not told as"):
+    with pytest.raises(ValueError, match=r"is broken|must be a mapping"):
         scorer_from(plain | changes, content)
 
 
@@ -314,9 +314,9 @@ def test_an_estimator_with_code_of_the_users_own_is_not_saved():
 @pytest.mark.parametrize(
     ("estimator", "match"),
     [
-        (StandardScaler(), "StandardScaler, which gives no probabilities of 2 classes"),
-        (RidgeClassifier(), "RidgeClassifier, which gives no probabilities of 2 classes"),
-        (LinearRegression(), "LinearRegression, which gives no probabilities of 2 classes"),
+        (StandardScaler(), "StandardScaler, which gives no probabilities for 2 classes"),
+        (RidgeClassifier(), "RidgeClassifier, which gives no probabilities for 2 classes"),
+        (LinearRegression(), "LinearRegression, which gives no probabilities for 2 classes"),
     ],
 )
 def test_an_estimator_must_predict_what_it_is_said_to_predict(estimator, match):
@@ -332,7 +332,9 @@ def test_classes_that_are_not_codes_are_refused():
     plain, _ = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
     for labels in (Y.astype(int) + 1, np.where(Y, "yes", "no")):
         content, _ = write_estimator(LogisticRegression().fit(NUMBERS, labels))
-        with pytest.raises(ValueError, match="LogisticRegression, which gives no probabilities of 2 classes"):
+        with pytest.raises(
+            ValueError, match="LogisticRegression, which gives no probabilities for 2 classes"
+        ):
             scorer_from(plain, content)
 
 
@@ -360,14 +362,14 @@ def test_names_that_json_cannot_hold_are_refused_when_saved():
 )
 def test_parts_of_a_booster_that_do_not_fit_are_refused(changes):
     plain, content = detach(fit(NUMBERS, trees())[0]).parts()
-    with pytest.raises(ValueError, match=r"not told as they should be|no model of kind|does not take"):
+    with pytest.raises(ValueError, match=r"is broken|is missing|no model of kind|does not take"):
         scorer_from(plain | changes, content)
 
 
 def test_text_that_is_no_booster_of_two_classes_is_refused():
     plain, content = detach(fit(NUMBERS, trees())[0]).parts()
     for text in (b"", b"tree\nobjective=regression\n\n", content.replace(b"tree", b"bush", 1)):
-        with pytest.raises(ValueError, match="of no LightGBM model"):
+        with pytest.raises(ValueError, match="not a LightGBM model"):
             scorer_from(plain, text)
 
 
@@ -378,7 +380,7 @@ def test_text_that_is_no_booster_of_two_classes_is_refused():
 )
 def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
     plain, content = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
-    with pytest.raises(ValueError, match="not told as they should be"):
+    with pytest.raises(ValueError, match=r"is broken|is missing"):
         scorer_from(plain | changes, content)
 
 
@@ -388,7 +390,7 @@ def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
     ids=str,
 )
 def test_a_scorer_that_says_the_same_of_every_row_is_certain(plain):
-    with pytest.raises(ValueError, match="must be certain"):
+    with pytest.raises(ValueError, match=r"must predict one|of a constant model is"):
         scorer_from({"kind": "constant", **plain}, b"")
 
 
@@ -426,7 +428,7 @@ def test_trees_that_would_lead_lightgbm_out_of_its_arrays_are_refused(name, chan
     other = text.replace(line, changed, 1).replace(
         f"tree_sizes={first} ", f"tree_sizes={first + len(changed) - len(line)} ", 1
     )
-    with pytest.raises(ValueError, match="Tree 0 of the content is no tree that LightGBM writes"):
+    with pytest.raises(ValueError, match="Tree 0 of the content is not a tree that LightGBM writes"):
         scorer_from(plain, other.encode())
-    with pytest.raises(ValueError, match="Tree 0 of the content is no tree"):
+    with pytest.raises(ValueError, match="Tree 0 of the content is not a tree"):
         scorer_from(plain, text.replace(f"tree_sizes={first} ", "tree_sizes=0 ", 1).encode())

@@ -1,4 +1,4 @@
-"""Leaves that are read from text equal those that LightGBM itself tells."""
+"""The leaves of rows, and the trees that are read from text: together they give the model's scores."""
 
 import numpy as np
 import pandas as pd
@@ -50,36 +50,25 @@ def fitted(X, **settings):
 @pytest.mark.parametrize(
     "settings", [{}, {"num_leaves": 200, "min_child_samples": 2}, {"max_bin": 511}, {"colsample_bytree": 0.5}]
 )
-def test_leaves_are_those_of_lightgbm(settings):
+def test_the_values_of_the_leaves_add_up_to_the_scores(settings):
     X, other = mixed(N, 0), mixed(500, 5, strange=True)
     engine, model = fitted(X, **settings)
     forest = model.forest
     for table in (None, read_problem(other, np.zeros(500)).table):
-        reader = engine.read_leaves([forest], table)
-        columns = (
-            model._features.columns
-            if table is None
-            else model._features.of_table(table, None, forest.variable)
-        )
-        numbers = columns.in_order(forest.layout).for_scores()
-        expected = model._booster.predict(numbers, pred_leaf=True)
-        mine = np.column_stack([reader.read(tree) for tree in forest.trees])
-        np.testing.assert_array_equal(mine, expected)
+        leaves = engine.read_leaves(forest, table).read()
+        scores = sum(tree.values[own] for tree, own in zip(forest.trees, leaves, strict=True))
+        expected = model.score(np.arange(N, dtype=np.int32) if table is None else table)
+        np.testing.assert_allclose(1 / (1 + np.exp(-scores)), expected, rtol=1e-12)
 
 
-def test_some_rows_in_any_order():
+def test_some_rows_in_any_order_are_read_in_blocks(monkeypatch):
     engine, model = fitted(mixed(N, 0))
-    reader, tree = engine.read_leaves([model.forest]), model.forest.trees[3]
-    rows = np.random.default_rng(2).permutation(N)[:700].astype(np.int32)
-    np.testing.assert_array_equal(reader.read(tree, rows), reader.read(tree)[rows])
-
-
-def test_rows_are_read_in_blocks(monkeypatch):
-    engine, model = fitted(mixed(N, 0))
-    reader, tree = engine.read_leaves([model.forest]), model.forest.trees[0]
-    whole = reader.read(tree)
+    reader = engine.read_leaves(model.forest)
+    whole = reader.read()
     monkeypatch.setattr("fado.engine._trees._BLOCK", 64)
-    np.testing.assert_array_equal(reader.read(tree), whole)
+    rows = np.random.default_rng(2).permutation(N)[:700].astype(np.int32)
+    np.testing.assert_array_equal(reader.read(rows), whole[:, rows])
+    assert whole.dtype.itemsize == 1
 
 
 def test_sparse_rows():
@@ -89,12 +78,5 @@ def test_sparse_rows():
     problem = read_problem(X, y)
     engine = LightGBMEngine(problem.table)
     model = engine.fit(Task(LGBMClassifier(n_estimators=5), problem.target, np.arange(N, dtype=np.int32), 0))
-    reader = engine.read_leaves([model.forest])
     expected = model._booster.predict(X.toarray(), pred_leaf=True)
-    np.testing.assert_array_equal(np.column_stack([reader.read(t) for t in model.forest.trees]), expected)
-
-
-def test_codes_take_one_byte_where_they_can():
-    engine, model = fitted(mixed(N, 0))
-    reader = engine.read_leaves([model.forest])
-    assert {codes.dtype.itemsize for codes in reader._codes.values()} == {1}
+    np.testing.assert_array_equal(engine.read_leaves(model.forest).read().T, expected)

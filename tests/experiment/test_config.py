@@ -186,14 +186,17 @@ def test_none_is_a_list_that_was_not_given(table):
 
 def test_an_excluded_column_that_is_dropped_is_named(table):
     table["data"] |= {"drop": ["income"], "exclude": ["income"]}
-    with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model sees"):
+    with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model uses"):
         Experiment(table)
 
 
 def test_what_is_excluded_from_some_models_may_not_be_unseen_by_all(table):
     table["data"] |= {"weight": "income", "exclude": ["income"]}
-    with pytest.raises(ValueError, match=r"'income', which no model sees: it is in `data\.weight`"):
+    with pytest.raises(ValueError, match=r"'income', which no model uses: it is in `data\.weight`"):
         Experiment(table)
+
+
+OFF = ("aimed", "fairlearn_grid", "group_thresholds", "student")
 
 
 def test_every_setting_has_its_place(table):
@@ -216,6 +219,9 @@ def test_every_setting_has_its_place(table):
         "interventions.corrected_uar.alphas": [0.5],
         "interventions.corrected_uar.floors": [0.1],
         "interventions.corrected_uar.prevalence_corrections": [1.0],
+        **{
+            f"interventions.{key}": None for key in ("aimed", "fairlearn_grid", "group_thresholds", "student")
+        },
     }
     assert (flat["data.weight"], flat["data.groups"]) == (None, None)
 

@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from fado import find_frontier
 from fado.datasets import make_account_fraud
@@ -81,12 +83,26 @@ def test_a_model_in_use_may_be_handed_over(frontier):
     assert used["parts"]["validation"]["fpr"] <= 0.2
 
 
+def test_a_model_in_use_reads_text_as_it_was_written():
+    columns = ["income", "payment_type"]
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(
+        FRAME[columns], FRAUD
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = find_frontier(FRAME[columns], FRAUD, sensitive_features=AGE, max_fits=2, n_jobs=1)
+    used = search.dossier(in_use=model)["models"][0]
+    part, rows = search._data.part("validation"), search._data.parts["validation"]
+    selected = model.predict_proba(FRAME[columns].iloc[rows])[:, 1] >= used["threshold"]
+    assert used["parts"]["validation"]["tpr"] == pytest.approx(selected[part.positive].mean())
+
+
 def test_a_model_in_use_that_cannot_be_compared(frontier):
     other = LogisticRegression().fit(X.fillna(0)[["income"]].rename(columns={"income": "salary"}), FRAUD)
     with pytest.raises(ValueError, match="needs the column 'salary', which the search does not have"):
         frontier.dossier(in_use=other)
     other = LogisticRegression().fit(X.fillna(0)[["income"]], FRAUD.map({0: "no", 1: "yes"}))
-    with pytest.raises(ValueError, match="and the target's positive label is 1"):
+    with pytest.raises(ValueError, match="not the positive label 1"):
         frontier.dossier(in_use=other)
 
 

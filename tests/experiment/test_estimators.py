@@ -169,7 +169,7 @@ def test_only_public_classes_of_four_libraries_are_looked_for(table, monkeypatch
             {"estimator": "sklearn.svm.SVC", "pipeline": ["sklearn.preprocessing.StandardScaler"]},
             "`models.estimator` must give probabilities, and Pipeline has no",
         ),
-        ({"estimator": "sklearn.ensemble.VotingClassifier"}, "cannot be made by its name alone"),
+        ({"estimator": "sklearn.ensemble.VotingClassifier"}, "which needs parameters"),
         ({"estimator": 3}, "`models.estimator` must be a text, got 3"),
         ({"pipeline": ["lightgbm.LGBMClassifier"]}, r"`models.pipeline\[0\]` must be a transformer of"),
         (
@@ -189,7 +189,7 @@ def test_only_public_classes_of_four_libraries_are_looked_for(table, monkeypatch
             {"estimator": "sklearn.neural_network.MLPClassifier", "space": {"alpha": 0.1}},
             "`models.space.alpha` has the name of another column .* mlpclassifier__alpha",
         ),
-        ({"estimator": "object sklearn.pipeline.Pipeline 0"}, "was handed over in Python: hand it over"),
+        ({"estimator": "object sklearn.pipeline.Pipeline 0"}, "was passed in Python: pass it again"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_sentence(table, models, match):

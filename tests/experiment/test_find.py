@@ -72,11 +72,11 @@ def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, mo
     asked = []
     ask = FrontierProposer.ask
 
-    def ending(self, outcomes, n=None):
+    def ending(self, outcomes):
         asked.append(len(outcomes))
         if len(asked) > rounds:
             raise StoppedError
-        return ask(self, outcomes, n)
+        return ask(self, outcomes)
 
     with monkeypatch.context() as patched:
         patched.setattr(FrontierProposer, "ask", ending)
@@ -118,7 +118,7 @@ def test_fits_are_no_more_than_allowed(max_fits):
     assert (found.frame["status"] == "done").all()
     assert found.frame["intervention"][0] == "none"
     fits = math.ceil(cost.sum() + 1 - 1e-9)
-    assert repr(found).endswith(f"in {fits} fits, aimed at fpr_ratio")
+    assert repr(found).endswith(f"in {fits} fits, for fpr_ratio")
 
 
 def test_models_are_fitted_as_often_as_is_told(monkeypatch):
@@ -272,7 +272,7 @@ def test_rows_that_cannot_validate_are_refused(validation, match):
             "^`estimator` must give probabilities, and LinearSVC has no",
         ),
         ({"sex": None}, "`sensitive_features` is missing"),
-        ({"sex": np.zeros(N)}, "no two groups"),
+        ({"sex": np.zeros(N)}, "fewer than two groups"),
         ({"X": csr_matrix(NUMBERS)}, "A sparse matrix cannot be split"),
         ({"y": np.arange(N) % 3}, "must hold two labels, got 3"),
         ({"y": np.arange(N) / 7}, "`y` is continuous"),

@@ -70,7 +70,7 @@ def test_what_no_model_reached_is_none_and_bad_asks_are_refused(mixed):
     assert mixed.fit_best("fnr_ratio", 1.0) is None
     with pytest.raises(ValueError, match="`ratio` must be 'fpr_ratio'"):
         mixed.fit_best("auc")
-    with pytest.raises(ValueError, match=r"The experiment names its estimator, .*: hand none over"):
+    with pytest.raises(ValueError, match=r"The experiment names its estimator, .*: do not pass"):
         mixed.fit_best("fpr_ratio", estimator=GaussianNB())
     alone = Results(mixed.frame, mixed.config, mixed.summary)
     with pytest.raises(ValueError, match="do not come from a store"):
@@ -83,7 +83,7 @@ def test_an_estimator_that_was_handed_over_is_handed_over_again(tmp_path):
     del table["models"]["space"]
     results = Experiment(table, estimator=GaussianNB(var_smoothing=1e-8)).run(tmp_path / "s", n_jobs=1)
     for other in (None, GaussianNB()):
-        with pytest.raises(ValueError, match="was run with an estimator that was handed over"):
+        with pytest.raises(ValueError, match="was run with an estimator that was passed in Python"):
             results.fit_best("fpr_ratio", 0.05, estimator=other)
     best = results.fit_best("fpr_ratio", 0.05, estimator=GaussianNB(var_smoothing=1e-8))
     assert best.metrics_["tpr"] == results.frame["validation_tpr"].max()

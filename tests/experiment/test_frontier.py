@@ -11,7 +11,7 @@ from tests.experiment.conftest import model_of, search
 
 from fado import load_model
 from fado.aim import count_events
-from fado.experiment._choice import _curves, choose_row
+from fado.experiment._frame import _curves, choose_row
 from fado.metrics import evaluate
 
 LINE = 0.8
@@ -105,7 +105,7 @@ def test_confidence_is_harder(frontier):
     assert frontier.best(0.6, confidence=0.999) is None
     unsure = frontier.closest(0.6, confidence=0.999)
     assert not unsure.reached_
-    assert "too few validation rows to be sure" in unsure.facts_.why
+    assert "too few validation rows for this confidence" in unsure.facts_.why
     assert "with 99.9 % confidence; this one comes closest" in unsure.facts_.chosen
     for model in (sure, unsure):  # the bound that decided, in all places
         bound = model.facts_.measured["validation"]["fpr_ratio_low"]
@@ -190,7 +190,7 @@ def test_the_card_says_what_was_tried(frontier):
     whole = frame[~frame["cost"].between(0, 1, inclusive="neither")]
     n, above = len(whole), (whole["validation_fpr_ratio"] >= LINE).sum()
     card = best.card()
-    assert f"chosen among {n} tries, at the cost of {math.ceil(frame['cost'].sum() + 1)} fits" in card
+    assert f"selected from {n} candidates, with {math.ceil(frame['cost'].sum() + 1)} fits" in card
     assert f"Of {n} models, {above} reached fpr_ratio of at least 0.8" in card
     for part, rows in frontier._data.parts.items():
         told = next(own for own in best.facts_.parts if own.name.startswith(part))
@@ -231,7 +231,7 @@ def test_a_landscape_of_several_lines_says_that_it_chooses_by_one(tmp_path):
     lines = {"fpr_ratio": 0.8, "tpr_ratio": 0.75}
     search(draw_applicants(1500, seed=0), max_fits=2, ratio=lines).report(tmp_path / "page.html")
     told = (
-        "models that keep all of fpr_ratio 0.8 and tpr_ratio 0.75. This page chooses by one ratio at a time"
+        "models that reach all of fpr_ratio 0.8 and tpr_ratio 0.75. This page selects by one ratio at a time"
     )
     assert told in (tmp_path / "page.html").read_text()
 
@@ -304,15 +304,17 @@ def test_several_lines_must_all_hold(two):
 
 def test_the_card_and_the_check_of_several_lines(two, tmp_path):
     best = two.best()
-    assert "Asked for was a fpr_ratio of at least 0.7 and a tpr_ratio of at least 0.8 between" in best.card()
+    assert "Required was a fpr_ratio of at least 0.7 and a tpr_ratio of at least 0.8 between" in best.card()
     best.save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     X, y, sex = part_of(two, "validation")
     check = loaded.check(X, y, {"z": sex})
     assert check.held is None  # what was chosen by a ratio need not be above the line for sure
-    assert check.sentence.startswith("Too few rows to tell whether the lines are held: fpr_ratio 0.")
+    assert check.sentence.startswith(
+        "There are too few rows to decide whether the lines are held: fpr_ratio 0."
+    )
     assert [own.name for own in loaded.columns_] == list(X.columns)
-    assert "at least 0.7 asked; tpr_ratio 0." in check.sentence
+    assert "at least 0.7 required; tpr_ratio 0." in check.sentence
     for name in ("fpr_ratio", "tpr_ratio", "tpr"):
         assert check.metrics[name] == best.metrics_[name]
 

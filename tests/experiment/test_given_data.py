@@ -93,7 +93,7 @@ def test_kept_scores_are_measured_again_on_what_is_handed_over(tmp_path):
     run_experiment(config, tmp_path, n_jobs=1, data=data)
     results = Results.load(tmp_path)
     pd.testing.assert_frame_equal(results.remeasure(data=data), results.frame, check_exact=True)
-    with pytest.raises(ValueError, match=r"`data.given` says that the data are handed over in Python"):
+    with pytest.raises(ValueError, match=r"`data.given` means that the data are passed in Python"):
         results.remeasure()
 
 
@@ -107,13 +107,13 @@ def test_what_does_not_go_together_is_told(tmp_path):
     three = np.arange(900) % 3
     with pytest.raises(ValueError, match="The target 'y' must hold two labels, got 3"):
         data_from(read_problem(X, three, "sex"), parts(), config)
-    with pytest.raises(ValueError, match="The validation part has no rows: hand over other rows for it"):
+    with pytest.raises(ValueError, match="The validation part has no rows: pass other rows for it"):
         data_from(read_problem(X, y, "sex"), {"train": [0, 1, 2], "test": [3, 4]}, config)
     with pytest.raises(ValueError, match="hold row 2 more than once: a row is in one part"):
         data_from(read_problem(X, y, "sex"), {**parts(), "train": [1, 2, 3]}, config)
     with pytest.raises(ValueError, match="positions of the 900 rows, 0 to 899, got 900"):
         data_from(read_problem(X, y, "sex"), {**parts(), "train": [1, 900]}, config)
-    with pytest.raises(ValueError, match=r"`data.given` says that the data are handed over in Python"):
+    with pytest.raises(ValueError, match=r"`data.given` means that the data are passed in Python"):
         run_experiment(config, tmp_path, n_jobs=1)
     with pytest.raises(ValueError, match=r"`split.method` must be 'given', got 'random'"):
         config_from(config.source | {"split": {"method": "random", "train": 0.5, "test": 0.5}})

@@ -105,7 +105,6 @@ def test_the_grid_proposes_what_was_not_proposed(table):
     ]  # fmt: skip
     assert trials[2].settings == {"strength": 1.0}
     assert trials[2].parameters == grid.models[0]
-    assert grid.ask([], 4) == trials[:4]
     assert grid.ask([*trials[:3], *trials[5:]]) == trials[3:5]
     assert grid.ask([replace(trial, status="failed") for trial in trials]) == []
 

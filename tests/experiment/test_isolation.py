@@ -19,7 +19,7 @@ from fado.experiment._bench import Bench
 
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility._utilities", "_CLASSES"),
+    ("fado.utility", "_CLASSES"),
     ("fado.valuation._base", "_CLASSES"),
 )
 
@@ -88,9 +88,13 @@ def odd(tmp_path, table, monkeypatch):
     del sys.modules["odd_plugin"]
 
 
-def run_gone_wrong(table, store, monkeypatch, what, **options):
+def run_gone_wrong(table, store, monkeypatch, what, n_jobs=2, **options):
     monkeypatch.setenv("FADO_TEST", what)
-    return Experiment(table).run(store, n_jobs=2, isolated=True, **options)
+    return Experiment(table).run(store, n_jobs=n_jobs, isolated=True, **options)
+
+
+def run_right(table, store):
+    return Experiment(table).run(store, n_jobs=1, isolated=False).frame
 
 
 def status_of(results):
@@ -99,7 +103,7 @@ def status_of(results):
 
 
 def test_work_that_crashes_is_set_aside_and_the_others_go_on(odd, tmp_path, monkeypatch):
-    expected = Experiment(odd).run(tmp_path / "right", n_jobs=1).frame
+    expected = run_right(odd, tmp_path / "right")
     results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "fit fault")
     found = results.frame["intervention"] == "odd"
     (told,) = results.frame[found].to_dict("records")
@@ -109,25 +113,26 @@ def test_work_that_crashes_is_set_aside_and_the_others_go_on(odd, tmp_path, monk
 
 
 def test_what_was_set_aside_can_be_tried_again(odd, tmp_path, monkeypatch):
-    expected = Experiment(odd).run(tmp_path / "right", n_jobs=1).frame
-    run_gone_wrong(odd, tmp_path / "s", monkeypatch, "set abort")
-    still = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "set abort", retry_failed=True)
+    monkeypatch.setattr(_processes, "TRIES", 1)
+    expected = run_right(odd, tmp_path / "right")
+    run_gone_wrong(odd, tmp_path / "s", monkeypatch, "set abort", n_jobs=1)
+    still = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "set abort", n_jobs=1, retry_failed=True)
     assert status_of(still)["odd"][0] == "no training set"  # and it has come to an end
-    mended = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "", retry_failed=True)
-    pd.testing.assert_frame_equal(mended.frame, expected, check_exact=True)
+    right = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "", n_jobs=1, retry_failed=True)
+    pd.testing.assert_frame_equal(right.frame, expected, check_exact=True)
 
 
 @pytest.mark.parametrize(
     ("what", "status", "error"),
     [
-        ("fit hang", "failed", "The fit did not end within `models.deadline`, 5 s, and was ended."),
-        ("set sleep", "no training set", "The training set was not made within `models.deadline`, 5 s; its"),
+        ("fit hang", "failed", "The fit did not end within `models.deadline`, 3 s, and was ended."),
+        ("set sleep", "no training set", "The training set was not made within `models.deadline`, 3 s; its"),
     ],
 )
 def test_work_that_hangs_is_ended_and_the_others_go_on(odd, tmp_path, monkeypatch, what, status, error):
-    odd["models"]["deadline"] = 5  # enough for the others on a busy machine
+    odd["models"]["deadline"] = 3  # enough for the others on a busy machine
     monkeypatch.setattr(_processes, "_LEAST_GRACE", 1.0)
-    expected = Experiment(odd).run(tmp_path / "right", n_jobs=1).frame
+    expected = run_right(odd, tmp_path / "right")
     results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, what)
     found = results.frame["intervention"] == "odd"
     (told,) = results.frame[found].to_dict("records")
@@ -137,10 +142,11 @@ def test_work_that_hangs_is_ended_and_the_others_go_on(odd, tmp_path, monkeypatc
 
 
 def test_values_that_hang_are_set_aside_and_what_needs_none_goes_on(odd, tmp_path, monkeypatch):
-    odd["models"]["deadline"] = 0.5
-    monkeypatch.setattr(_processes, "_LEAST_GRACE", 3.0)
-    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "values sleep")
-    told = "The process crashed or hung 3 times while these values were made; they were set aside."
+    odd["models"]["deadline"] = 1
+    monkeypatch.setattr(_processes, "_LEAST_GRACE", 1.5)
+    monkeypatch.setattr("fado.experiment._runner._TRIES", 2)
+    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "values sleep", n_jobs=1)
+    told = "The process crashed or hung 2 times while these values were made; they were set aside."
     assert status_of(results) == {
         "none": ["done", None], "UAR": ["no training set", told], "odd": ["done", None]
     }  # fmt: skip
@@ -163,7 +169,7 @@ def test_errors_of_workers_are_raised_here(odd, table, tmp_path, monkeypatch):
     ):
         Experiment(table).run(tmp_path / "held", isolated=True)
     with pytest.raises(KeyboardInterrupt) as caught:
-        run_gone_wrong(odd, tmp_path / "s", monkeypatch, "values interrupt")
+        run_gone_wrong(odd, tmp_path / "s", monkeypatch, "values interrupt", n_jobs=1)
     assert "in go_wrong" in str(caught.value.__cause__)  # where in the worker
 
 
@@ -176,7 +182,7 @@ def test_warnings_of_workers_are_given_here(odd, tmp_path, monkeypatch):
 
 def test_what_workers_print_goes_where_this_process_prints(odd, tmp_path, monkeypatch):
     with redirect_stdout(io.StringIO()) as printed:
-        run_gone_wrong(odd, tmp_path / "s", monkeypatch, "fit print")
+        run_gone_wrong(odd, tmp_path / "s", monkeypatch, "fit print", n_jobs=1)
     word, pid = printed.getvalue().split()
     assert word == "odd"
     assert int(pid) != os.getpid()

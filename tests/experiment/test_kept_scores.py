@@ -12,8 +12,7 @@ from tests.experiment.conftest import TINY
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench
 from fado.experiment._data import read_data
-from fado.experiment._runner import run_experiment
-from fado.experiment._store import DATABASE, Store, _compressed, _scores_from
+from fado.experiment._store import DATABASE, _compressed, _scores_from
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
@@ -106,8 +105,8 @@ def test_other_metrics_and_another_threshold_without_a_fit(kept):
         ({"max_fpr": 0.1, "budget": ("top_k", 5)}, "all set the threshold: give one"),
         ({"threshold": "train"}, "`threshold` must be 'test', 'validation' or a number"),
         ({"metrics": ["accuracies"]}, "There is no metric 'accuracies'"),
-        ({"metrics": {"tpr": max}}, "'tpr' is the name of a metric"),
-        ({"data": "other.csv"}, "`data` names a table, and those of this experiment are not in a file"),
+        ({"metrics": {"tpr": max}}, "'tpr' is the name of a built-in metric"),
+        ({"data": "other.csv"}, "`data` names a table, but the data of this experiment are not in a file"),
         ({"budget": ("top", 5)}, "`budget` must be of kind"),
     ],
 )
@@ -130,7 +129,7 @@ def test_other_data_are_refused(table, tmp_path):
     pd.testing.assert_frame_equal(moved, results.frame, check_exact=True)
     frame.loc[5, "x"] += 1
     frame.to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(ValueError, match=r"The data are not those of the store .* name them by `data`"):
+    with pytest.raises(ValueError, match=r"The data are not those of the store .* pass them as `data`"):
         results.remeasure()
 
 
@@ -182,30 +181,3 @@ def test_a_store_with_scores_of_other_fits_is_read_and_no_further(kept, store):
             assert "The scores of a fit in the store" in str(error)  # noqa: PT017
             wrong += 1
     assert wrong == 1
-
-
-class Halving:
-    """Proposes the models again whose scores of validation rows spread the most, with more trees."""
-
-    def __init__(self):
-        self.lengths = set()
-
-    def ask(self, outcomes, n=None):
-        if not outcomes:
-            return [Trial("none", {}, j, {"n_estimators": j + 2, "random_state": 0}) for j in range(4)]
-        if len(outcomes) > 4:
-            return []
-        self.lengths |= {len(outcome.scores()) for outcome in outcomes}
-        best = max(outcomes, key=lambda outcome: np.std(outcome.scores()))
-        return [Trial("RW", {}, 4, {**best.parameters, "n_estimators": 10})]
-
-
-def test_a_proposer_sees_scores(kept, tmp_path):
-    config, proposer = Experiment(copy.deepcopy(kept[0])).config, Halving()
-    run_experiment(config, tmp_path / "s", n_jobs=2, proposer=proposer)
-    assert proposer.lengths == {len(read_data(config).parts["validation"])}
-    frame = Results.load(tmp_path / "s").frame
-    assert frame["status"].tolist() == ["done"] * 5
-    assert frame["n_estimators"].tolist() == [2, 3, 4, 5, 10]
-    with Store.reading(tmp_path / "s") as opened:
-        assert len({len(trial.scores()) for trial in opened.trials}) == 1

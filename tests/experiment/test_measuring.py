@@ -266,7 +266,7 @@ def test_the_page_has_the_choice_of_attributes(each, tmp_path):
     page = (tmp_path / "each.html").read_text()
     start = page.index('id="data">') + len('id="data">')
     content = json.loads(page[start : page.index("</script>", start)])
-    assert content["attributes"] == ["all attributes (the least ratio)", "sex", "origin"]
+    assert content["attributes"] == ["all attributes (the lowest ratio)", "sex", "origin"]
     points = content["points"]
     assert len(points["views"]) == len(content["areas"]) == 4 * 3
     assert [view["ratio"] for view in points["views"][:3]] == [

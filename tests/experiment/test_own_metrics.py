@@ -17,7 +17,7 @@ from fado.experiment._store import check_metrics
 @pytest.fixture
 def own(table, monkeypatch):
     """The tiny experiment with few interventions, and a registry that forgets."""
-    monkeypatch.setattr(_settings, "_FUNCTIONS", dict(_settings._FUNCTIONS))
+    monkeypatch.setattr(_settings, "_FUNCTIONS", copy.copy(_settings._FUNCTIONS))
     table["interventions"] = {"rps": False}
     table["evaluation"] = {"max_fpr": 0.3, "keep_scores": True}
     return table
@@ -92,9 +92,9 @@ def test_a_registered_metric_gets_weights_and_metrics(own, tmp_path):
     ("function", "told"),
     [
         (lambda y, s, g: 1 / 0, "ValueError: The metric 'own' failed with ZeroDivisionError: division by"),
-        (lambda y, s, g: "much", "ValueError: The metric 'own' must give a number or NaN, got much."),
-        (lambda y, s, g: math.inf, "ValueError: The metric 'own' must give a number or NaN, got inf."),
-        (lambda y, s, g: None, "ValueError: The metric 'own' must give a number or NaN, got None."),
+        (lambda y, s, g: "much", "ValueError: The metric 'own' must return a number or NaN, got much."),
+        (lambda y, s, g: math.inf, "ValueError: The metric 'own' must return a number or NaN, got inf."),
+        (lambda y, s, g: None, "ValueError: The metric 'own' must return a number or NaN, got None."),
         (lambda: 1, "ValueError: The metric 'own' failed with TypeError"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_store_shows_metrics_that_are_not_registered_and_says_so(own, tmp_path
     with pytest.warns(UserWarning, match=r"has metrics that are not registered here, f1: they are shown"):
         loaded = Results.load(tmp_path)
     assert loaded.frame.equals(results.frame)
-    with pytest.raises(ValueError, match=r"There is no metric 'f1'.* hand it over in Python"):
+    with pytest.raises(ValueError, match=r"There is no metric 'f1'.* pass it in Python"):
         loaded.remeasure()
     assert loaded.remeasure({"f1": f1}).equals(results.frame)
     with pytest.raises(ValueError, match=r"`evaluation.metrics` = \['f1'\], the configuration does not name"):
@@ -136,7 +136,7 @@ def test_a_store_shows_metrics_that_are_not_registered_and_says_so(own, tmp_path
 
 @pytest.mark.parametrize("name", ["tpr", "fpr_ratio", "a b", "", "f1_low", "1st", 3])
 def test_names_that_no_column_can_have(own, name):
-    with pytest.raises(ValueError, match=r"A metric's name must be a word|is the name of a metric"):
+    with pytest.raises(ValueError, match=r"A metric's name must be a word|is the name of a built-in metric"):
         Experiment(own, metrics={name: f1})
 
 

@@ -20,7 +20,7 @@ from fado.valuation import BaseValuator, Valuation, register_valuator
 
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility._utilities", "_CLASSES"),
+    ("fado.utility", "_CLASSES"),
     ("fado.valuation._base", "_CLASSES"),
 )
 HERE = r" \(module 'tests\.experiment\.test_plugging_in'\)"
@@ -127,7 +127,7 @@ def test_a_store_shows_the_values_of_a_valuator_that_is_not_here(registries, tab
     results.report(tmp_path / "report.html")
     assert "rarity" in (tmp_path / "report.html").read_text()
     with pytest.raises(
-        ValueError, match=f"made with the valuator 'rarity'{HERE}, not registered here: import"
+        ValueError, match=f"used the valuator 'rarity'{HERE}, which is not registered here: import"
     ):
         results.fit_best("fpr_ratio", 0.01)
     with pytest.raises(ValueError, match=r"`valuation\.algorithms\[0\]` must be 'oob' or .*, got 'rarity'"):

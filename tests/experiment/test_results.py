@@ -258,7 +258,7 @@ def test_the_page_tells_settings_and_intervals(undisturbed):
         assert sorted(value for value in shown if value is not None) == pytest.approx(
             sorted(1e6 * known), abs=1.01
         )
-    assert content["attributes"] == ["all attributes (the least ratio)"]
+    assert content["attributes"] == ["all attributes (the lowest ratio)"]
     assert content["groups"][0]["train"]["rows"].isdigit()
     assert content["left_out"] == []
 
@@ -294,4 +294,4 @@ def test_a_notebook_shows_the_first_models_of_many_and_says_so_if_there_are_none
     assert "The first 20 of 25; `pareto` gives all." in shown
     assert shown.count("<td>none</td>") == 20
     nothing = results_of([("<i>none", NAN, 0, NAN, NAN, NAN, NAN, NAN, "failed")])._repr_html_()
-    assert nothing.endswith("<p>No model can be compared by fpr_ratio so far.</p></div>")
+    assert nothing.endswith("<p>No model can be compared by fpr_ratio yet.</p></div>")

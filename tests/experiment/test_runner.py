@@ -210,7 +210,7 @@ class Doubling:
     def __init__(self):
         self.rounds = []
 
-    def ask(self, outcomes, n=None):
+    def ask(self, outcomes):
         self.rounds.append([(outcome.status, outcome.metrics) for outcome in outcomes])
         trees = 2 * outcomes[-1].parameters["n_estimators"] if outcomes else 2
         parameters = {"n_estimators": trees, "random_state": 0}

@@ -162,8 +162,8 @@ def test_models_that_reach_the_line_untouched_have_a_row_and_a_note(tmp_path):
     for row in frame.index[2:]:
         np.testing.assert_array_equal(results.scores(row), results.scores(int(frame["model"][row])))
     assert results.notes == [
-        f"aimed: 2 of 2 models reach a {ratio} of {line} on validation rows as they are, or cannot be moved: "
-        "their scores stay as they are."
+        f"aimed: 2 of 2 models already reach a {ratio} of {line} on validation rows, or cannot be changed: "
+        "their scores stay the same."
         for ratio in ("fpr_ratio", "tpr_ratio")
         for line in (0.05, 0.1)
     ]
@@ -248,7 +248,7 @@ def test_commands_that_change_rows_do_not_offer_them(command):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"split": {"method": "given", "validation": False}}, "changes scores by validation rows"),
+        ({"split": {"method": "given", "validation": False}}, "adjusts scores on validation rows"),
         (
             {
                 "data": {"given": True, "target": "y", "protected": ["sex", "age"]},
@@ -281,7 +281,7 @@ def test_a_switch_is_enough():
 
 def test_groups_too_small_to_compare_are_refused_in_words(tmp_path):
     config = config_of()
-    with pytest.raises(ValueError, match="no two groups that are large enough"):
+    with pytest.raises(ValueError, match="fewer than two groups are large"):
         run_experiment(config, tmp_path, n_jobs=1, data=data_of(config, np.full(5000, "f")))
 
 

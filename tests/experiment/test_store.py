@@ -224,7 +224,9 @@ def test_a_damaged_file_is_put_aside_and_the_rows_that_are_whole_are_kept(undist
     store = copied(undisturbed, tmp_path)
     before = state_of(store)
     change(store, "CREATE TABLE mine (x)")
-    with pytest.raises(ValueError, match=r"The store .* is damaged \(its tables are others.*which mends it"):
+    with pytest.raises(
+        ValueError, match=r"The store .* is damaged \(its tables are others.*which repairs it"
+    ):
         Results.load(store)
     with pytest.warns(UserWarning, match="a new one was made, with 30 of its trials"):
         results = Experiment(table).run(store, n_jobs=1)

@@ -41,11 +41,11 @@ def test_the_largest_gap_is_told_of_the_data_and_of_decisions(by_hand):
     seen = explore(X, y, sensitive_features={"sex": sex}, valuation=decided_by(scores, y, sex), retrain=0)
     assert told(seen)["gap"] == {
         "id": "gap",
-        "title": "The largest gap",
+        "title": "Largest gap",
         "sentence": (
             "No clear difference in the rate of “y = True” was found between groups: the interval of the gap "
-            "holds 0. Gap: 0.0 points (95 % interval -9.7 to 9.7). Where these models decide at 5 % false "
-            "positives: the false-positive rate is 10 % in “m” and 0 % in “f”, gap 10.0 points (95 % "
+            "contains 0. Gap: 0.0 points (95 % interval -9.7 to 9.7). For decisions of these models at 5 % "
+            "false positives: the false-positive rate is 10 % in “m” and 0 % in “f”, gap 10.0 points (95 % "
             "interval 4.2 to 17.4); the true-positive rate is 100 % in “m” and 50 % in “f”, gap 50.0 points "
             "(95 % interval 39.7 to 59.6)."
         ),
@@ -53,8 +53,8 @@ def test_the_largest_gap_is_told_of_the_data_and_of_decisions(by_hand):
     }
     step = told(seen)["next"]
     assert step["sentence"] == (
-        "Untouched, the false-positive-rate ratio is 0.000 at 5 % false positives, below a line of 0.8. Aim "
-        "a model at it."
+        "Without any change, the false-positive-rate ratio is 0.000 at 5 % false positives, below 0.8. Train "
+        "a model aimed at it."
     )
     assert step["command"] == (
         'AimedEstimator(LGBMClassifier(), ratio="fpr_ratio", at_least=0.8).fit(X, y, sensitive_features=z)'
@@ -67,7 +67,7 @@ def test_models_that_have_seen_the_rows_tell_nothing_of_decisions(by_hand):
     found = told(explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0))
     assert "decide" not in found["gap"]["sentence"]
     assert found["next"]["command"] is None
-    assert found["next"]["sentence"].startswith("To see where a line stands, let `explore` make the values")
+    assert found["next"]["sentence"].startswith("To see the ratio, let `explore` compute the values")
 
 
 def test_the_command_names_what_was_handed_over(by_hand):
@@ -81,13 +81,13 @@ def test_the_command_names_what_was_handed_over(by_hand):
     )
     step = told(seen, 1)["next"]
     assert step["command"] is None
-    assert step["sentence"].endswith("nothing has to be changed for a line of 0.8.")
+    assert step["sentence"].endswith("at or above 0.8: no change is needed.")
     seen = explore(
         X.assign(sex=sex), y, sensitive_features="sex", valuation=decided_by(scores, y, sex), retrain=0
     )
     assert told(seen)["next"]["command"].endswith(".fit(X, y, sensitive_features='sex')")
     assert told(seen)["giveaway"]["sentence"].startswith(
-        "Among the features, though kept from the models of the group: “sex”."
+        "Features that were hidden from the models of the group: “sex”."
     )
 
 
@@ -102,9 +102,9 @@ def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
         valuation=decided_by(scores, y, sex),
     )
     assert told(seen)["next"]["sentence"] == (
-        "Untouched, the false-positive-rate ratio is 0.600 at 5 % false positives, below a line of 0.8. But "
-        "the rates do not clearly differ: more rows may show that nothing has to be changed. Aim a model at "
-        "it."
+        "Without any change, the false-positive-rate ratio is 0.600 at 5 % false positives, below 0.8. But "
+        "the rates do not differ clearly: more rows may show that no change is needed. Train a model aimed "
+        "at it."
     )
     assert "no clear difference in the false-positive rate was found" in told(seen)["gap"]["sentence"]
 
@@ -115,14 +115,14 @@ def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
         (
             np.arange(90) % 3,
             np.arange(90) % 2,
-            "Lines are for decisions between two labels: compare it first",
+            "Ratios need decisions between two labels: compare it first",
         ),
-        (np.arange(90.0), np.arange(90) % 2, "Lines are for decisions between two labels: compare it first"),
-        (np.arange(90) % 2, np.sqrt(np.arange(90.0)), "Lines are between groups: cut “z” into a few"),
+        (np.arange(90.0), np.arange(90) % 2, "Ratios need decisions between two labels: compare it first"),
+        (np.arange(90) % 2, np.sqrt(np.arange(90.0)), "Ratios compare groups: cut “z” into a few"),
         (
             np.arange(90) % 2,
             np.arange(90) < 5,
-            "There are no two groups that are large enough to be compared",
+            "Fewer than two groups are large enough to be compared",
         ),
     ],
 )
@@ -138,8 +138,8 @@ def test_what_gives_the_group_away(seen_planted):
     sentence = told(seen_planted)["giveaway"]["sentence"]
     base = {bias["id"]: bias for bias in seen_planted.to_dict()["attributes"][0]["biases"]}["base"]
     assert re.match(
-        r"Among the features, though kept from the models of the group: “sex”\. “club” \([\d.]+ %\), .*give "
-        r"sex away most, by the share of the split gain of its models\.",
+        r"Features that were hidden from the models of the group: “sex”\. “club” \([\d.]+ %\), .*reveal "
+        r"sex most \(in brackets: the share of the split gain of its models\)\.",
         sentence,
     )
     assert sentence.endswith(f"{base['sentence']} 95 % interval: {base['low']:.3f} to {base['high']:.3f}.")
@@ -179,7 +179,7 @@ def effects(*slices, reason=""):
     }
 
 
-HOW = "(found by effects on one half of the rows, measured on the other, 48 fits)"
+HOW = "(found on one half of the rows, measured on the other half, 48 fits)"
 
 
 @pytest.mark.parametrize(
@@ -187,15 +187,15 @@ HOW = "(found by effects on one half of the rows, measured on the other, 48 fits
     [
         (
             effects({"remove": measured(120, 0.08, 0.025)}, {"halve": measured(40, -0.2, 0.05, -0.03)}),
-            "Weighing by half the 40 rows where “age > 50 and job = clerk” lowers the FPR ratio by 0.200 "
-            "(plus or minus 0.098) and lowers the TPR by 0.030 (plus or minus 0.020); of the 2 slices that "
-            f"were tried it moves the ratio most {HOW}.",
+            "Halving the weight of the 40 rows where “age > 50 and job = clerk” lowers the FPR ratio by "
+            "0.200 (plus or minus 0.098) and lowers the TPR by 0.030 (plus or minus 0.020). Of the 2 slices "
+            f"that were tried, it changes the ratio most {HOW}.",
         ),
         (
             effects({"remove": measured(1200, 0.08, 0.04), "relabel": measured(9, 0.0785, 0.04)}),
             "Removing the 1,200 rows where “job = nurse” raises the FPR ratio by 0.080 (plus or minus 0.078) "
-            "and does not change the TPR measurably; of the one slice that was tried it "
-            f"moves the ratio most {HOW}.",
+            "and does not change the TPR measurably. Of the one slice that was tried, it "
+            f"changes the ratio most {HOW}.",
         ),
         (
             effects({"remove": measured(120, 0.9, 0.5)}, {}, {"relabel": measured(3, None, None)}),
@@ -205,7 +205,7 @@ HOW = "(found by effects on one half of the rows, measured on the other, 48 fits
             effects({"halve": measured(120, -0.078, 0.04)}),
             f"The one slice that was tried does not change the FPR ratio measurably {HOW}.",
         ),
-        (effects({}), "No slice of the rows stood out, so none was tried."),
+        (effects({}), "No slice of the rows differs from the others beyond chance, so none was tried."),
         (effects({}, reason="Too few rows."), "Too few rows."),
         (None, "Too few rows."),
     ],
@@ -232,7 +232,7 @@ def test_the_cost_of_the_line_is_the_first_sentence_of_that_part():
     y = X["score"] + (sex == "m") + 0.5 * rng.normal(size=2000) > 1
     seen = explore(X, y, sensitive_features={"sex": sex}, retrain=0)
     (own,) = (one for one in seen.to_dict()["attributes"][0]["aim"]["ratios"] if one["ratio"] == "fpr_ratio")
-    assert told(seen)["aim"]["title"] == "What a line of 0.8 costs"
+    assert told(seen)["aim"]["title"] == "Cost of a ratio of 0.8"
     assert told(seen)["aim"]["sentence"] == own["sentences"][0]
     assert f"{own['points'][0]['ratio']:.2f}" in told(seen)["next"]["sentence"]
     assert list(told(seen)) == ["gap", "giveaway", "slice", "aim", "next"]
@@ -331,13 +331,13 @@ def test_numbers_are_those_worked_out_by_hand(table):
     assert own["sure"] is None
     assert own["sentences"][0] == (
         "A false-positive-rate ratio of 0.8 costs about 5.0 points (plus or minus 3.1) of true-positive rate "
-        "(0.433 to 0.383) at 5 % false positives, by decisions from the given probabilities that do not see "
+        "(0.433 to 0.383) at 5 % false positives, by decisions from the given probabilities that do not use "
         "the group."
     )
     bound = np.floor(1000 * answer["low"]) / 1000
     assert own["sentences"][1] == (
-        "These 2,600 rows are too few to be sure: the most equal point has 1.000, and its lower bound at "
-        f"90 % confidence, {bound:.3f}, is below 0.8."
+        "These 2,600 rows are too few for 90 % confidence: the most equal point has a ratio of 1.000 with a "
+        f"lower bound of {bound:.3f}, below 0.8."
     )
 
 
@@ -347,7 +347,7 @@ def test_ten_times_the_rows_are_enough_to_be_sure():
     assert own["sure"] == own["answer"]
     point = own["points"][own["sure"]]
     assert point["low"] > 0.8
-    assert own["sentences"][1].startswith("With 90 % confidence the ratio there is above 0.9")
+    assert own["sentences"][1].startswith("The lower bound of that ratio at 90 % confidence is 0.9")
 
 
 def test_a_difference_within_its_error_is_called_no_cost():
@@ -367,9 +367,9 @@ def test_a_ratio_out_of_reach_is_called_so():
     assert own["answer"] is None
     assert own["points"][0]["ratio"] == pytest.approx(2 / 3)
     assert own["sentences"][0] == (
-        "No decision that does not see the group reaches 0.8: the most equal has 0.666."
+        "No decisions that do not use the group reach 0.8: the most equal ones have 0.666."
     )
-    assert own["sentences"][1].startswith("With 90 % confidence that is above 0.")
+    assert own["sentences"][1].startswith("The lower bound at 90 % confidence is 0.")
 
 
 def test_what_is_above_the_line_already_costs_nothing():
@@ -377,7 +377,8 @@ def test_what_is_above_the_line_already_costs_nothing():
     own = of(Table(cells, known=0.5).aim(), "fpr_ratio")
     assert own["answer"] == 0
     assert own["sentences"][0] == (
-        "Untouched, the false-positive-rate ratio is 0.900 at 5 % false positives: 0.8 costs nothing."
+        "Without any change, the false-positive-rate ratio is 0.900 at 5 % false positives: 0.8 costs "
+        "nothing."
     )
 
 
@@ -406,9 +407,9 @@ def test_the_curves_are_those_of_trade_off(valued):
         assert rates == pytest.approx(frame[[f"{rate}[f]", f"{rate}[m]"]].to_numpy())
         assert frame["tpr_change"].to_numpy() == pytest.approx((frame["tpr"] - frame["tpr"][0]).to_numpy())
         assert (
-            "by out-of-bag decisions that do not see the group" in own["sentences"][0] or own["answer"] == 0
+            "by out-of-bag decisions that do not use the group" in own["sentences"][0] or own["answer"] == 0
         )
-    assert aim["note"].startswith("Measured on out-of-bag rows, which the models had not seen; ")
+    assert aim["note"].startswith("Measured on out-of-bag rows, which the models were not trained on. ")
 
 
 def test_weights_change_no_count(table):
@@ -442,7 +443,7 @@ def test_an_attribute_among_the_features_is_no_secret(planted):
     found = explore(planted.X, planted.y, sensitive_features="sex", retrain=0).to_dict()["attributes"][0][
         "aim"
     ]
-    assert "“sex” is itself among the features" in found["note"]
+    assert "“sex” is itself a feature" in found["note"]
     assert not any("not see the group" in text for own in found["ratios"] for text in own["sentences"])
 
 
@@ -467,7 +468,9 @@ def test_groups_that_are_not_compared_have_no_rate():
 
 def test_without_probabilities_there_is_no_such_part(seen_small, table):
     assert [entry["aim"] for entry in seen_small.to_dict()["attributes"]] == [None, None]
-    with pytest.raises(ValueError, match=r"which this needs: value the rows with .*keep_probabilities=True"):
+    with pytest.raises(
+        ValueError, match=r"which the values do not contain: value the rows with .*keep_probabilities=True"
+    ):
         seen_small.chart("aim")
     others = np.full((len(table.y), 3), 1 / 3)
     strange = Valuation.from_probabilities(table.valuation.probabilities["y"], {"sex": others})

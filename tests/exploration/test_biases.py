@@ -154,7 +154,7 @@ def test_every_label_has_its_share_where_none_is_positive(small):
     assert bias["measure"] == f"gap in the share of “cover = {label}”"
     assert bias["sentence"].startswith(f"The share of “cover = {label}” is ")
     assert f" in “{high}” and " in bias["sentence"]
-    assert bias["sentence"].endswith("Of the 7 labels it differs most.")
+    assert bias["sentence"].endswith("Of the 7 labels, this one differs most.")
     assert low in bias["labels_per"]
     assert [one["label"] for one in bias["labels"]] == list("1234567")
     for one in bias["labels"]:
@@ -182,7 +182,7 @@ def test_no_direction_is_named_where_the_interval_holds_0(small, made_up):
         explore(small.X, small.y, sensitive_features={"side": side}, valuation=values, retrain=0)
     )
     assert found["prevalence"]["low"] < 0 < found["prevalence"]["high"]
-    end = "was found between groups: the interval of the gap holds 0."
+    end = "was found between groups: the interval of the gap contains 0."
     assert found["prevalence"]["sentence"] == f"No clear difference in the rate of “yes” {end}"
     assert found["separability"]["low"] < 0 < found["separability"]["high"]
     assert found["separability"]["sentence"] == f"No clear difference in the AUC of loan {end}"
@@ -316,7 +316,8 @@ def test_a_steady_rise_and_fall_are_called_so():
 def test_a_course_that_turns_is_called_what_it_is(rates, course):
     bias, _ = prevalence_of(drawn(rates))
     assert (
-        f"The rate of “yes” {course} along age: highest with 50 % in " in bias["sentence"] or max(rates) < 0.5
+        f"The rate of “yes” {course} as age increases: highest with 50 % in " in bias["sentence"]
+        or max(rates) < 0.5
     )
     assert f"lowest with {100 * min(rates):.0f} % in " in bias["sentence"]
     assert "rises with" not in bias["sentence"]
@@ -328,7 +329,7 @@ def test_a_course_that_turns_is_called_what_it_is(rates, course):
 def test_a_course_that_turns_is_seen_behind_a_clear_rank_correlation():
     bias, _ = prevalence_of(drawn([0.2, 0.1, 0.4, 0.5]))
     assert bias["number"] > 0.2
-    assert "falls, then rises along age" in bias["sentence"]
+    assert "falls, then rises as age increases" in bias["sentence"]
 
 
 def test_a_dent_that_chance_explains_is_no_turn_but_is_told():
@@ -344,7 +345,7 @@ def test_flat_is_neither():
 def test_agreement_that_turns_is_called_so():
     turning = np.abs(AGE - 50) / 40
     _, bias = prevalence_of(drawn([0.2, 0.2, 0.2, 0.2]), agreement=turning)
-    assert "Models' agreement on claim falls, then rises along age: highest with" in bias["sentence"]
+    assert "Models' agreement on claim falls, then rises as age increases: highest with" in bias["sentence"]
     assert bias["bars_are"].startswith("agreement on claim")
     quarters = [turning[np.argsort(AGE)[q * N // 4 : (q + 1) * N // 4]].mean() for q in range(4)]
     assert [bar["number"] for bar in bias["bars"]] == pytest.approx(quarters)
@@ -352,13 +353,13 @@ def test_agreement_that_turns_is_called_so():
 
 def test_a_mean_that_turns_is_told_in_its_own_numbers():
     bias, _ = prevalence_of(pd.Series((AGE - 50) ** 2, name="cost"))
-    assert "The mean of cost falls, then rises along age: highest with " in bias["sentence"]
+    assert "The mean of cost falls, then rises as age increases: highest with " in bias["sentence"]
     assert "%" not in bias["sentence"]
 
 
 def test_too_few_rows_for_quarters_are_told():
     bias, _ = prevalence_of(np.arange(30) % 2, age=np.linspace(20, 80, 30))
-    assert bias["sentence"] == "There are too few rows to follow the rate of “y = 1” along age."
+    assert bias["sentence"] == "There are too few rows to show how the rate of “y = 1” changes with age."
 
 
 def test_chance_seldom_makes_a_turn():

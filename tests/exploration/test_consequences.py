@@ -172,7 +172,7 @@ def test_other_estimators_are_measured_and_lightgbm_ranks(case):
     assert part_of(explored(case, estimator=goss, retrain=12))["reason"] == ""
     near = part_of(explored(case, estimator=KNeighborsClassifier(25), retrain=36))
     assert (
-        near["measured"]["note"] == "KNeighborsClassifier takes no seed: repeats differ by their folds alone."
+        near["measured"]["note"] == "KNeighborsClassifier takes no seed: repeats differ only by their folds."
     )
     assert all(one["measured"]["halve"] is None for one in near["slices"])  # it takes no weights
 
@@ -181,7 +181,7 @@ def test_values_of_other_methods_find_candidates_and_the_page_says_so(case):
     harm = np.where(case.X["b"] > 1.5, -0.01, 0.001) + 1e-5 * np.arange(N) / N
     values = Valuation.from_values({"y": np.zeros(N), "z": harm})
     found = part_of(explored(case, valuation=values, retrain=24))
-    assert found["measured"]["note"].startswith("Slices were found by the values that you passed.")
+    assert found["measured"]["note"].startswith("Slices were found with the values that you passed.")
     assert found["slices"][0]["conditions"][0].startswith("b > 1.")
     assert found["slices"][0]["measured"]["remove"] is not None
 
@@ -214,15 +214,15 @@ def test_what_cannot_be_measured_is_said_and_not_shown(case):
     few = SimpleNamespace(X=case.X[["a", "b"]][:60], y=case.y[:60], z={"z": case.z["z"][:60]}, valuation=None)
     told = explored(few).to_dict()["attributes"][0]
     assert told["not_measured"] == (
-        "Too few rows to train again on: at a budget of 5 % measuring needs 240 negatives, and there are 43."
+        "Too few rows for retraining: at a budget of 5 % it needs 240 negatives, and there are 43."
     )
     assert "effects" not in told
     many = SimpleNamespace(X=case.X[["a", "b"]], y=np.arange(N) % 3, z=case.z, valuation=None)
     told = explored(many).to_dict()["attributes"][0]
-    assert told["not_measured"].startswith("Measuring needs a target of two classes, and y has 3 classes")
+    assert told["not_measured"].startswith("Retraining needs a target with two classes, and y has 3 classes")
     number = SimpleNamespace(X=case.X[["a", "b"]], y=case.y, z={"c": case.X["c"]}, valuation=None)
     told = explored(number).to_dict()["attributes"][0]
-    assert told["not_measured"].startswith("Measuring needs groups, and c is a number")
+    assert told["not_measured"].startswith("Retraining needs groups, and c is a number")
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,8 @@ def test_the_sample_is_told_with_its_error_and_the_groups_of_all_rows(seen):
     assert listed["x"]["in_all"] == (FRAME["sex"] == "x").sum()
     smallest = (drawn["sex"] == "x").sum()
     assert told["sentence"].startswith(
-        "This is a random sample of 600 of 2,400 rows. A share, or a mean value, is off by at most 3.5 "
-        f"percentage points (95 %); within the smallest group shown, “x” ({smallest} of the sampled rows), by"
+        "This is a random sample of 600 of 2,400 rows. A share or a mean value has an error of at most 3.5 "
+        f"percentage points (95 %); within the smallest group shown, “x” ({smallest} of the sampled rows), of"
     )
 
 
@@ -233,7 +233,7 @@ def test_harmful_rows_have_their_places_and_sums_stand_for_all_rows(data, tmp_pa
     assert cell["ratio_effect"] == pytest.approx(4 * weighted[rows][members].sum())
     assert part["lead"].endswith("Sums are scaled up from the sample to all rows.")
     told = found.to_dict()["about"]["sampled"]["sentence"]
-    assert ". A share is off by at most 3.5 percentage points" in told
+    assert ". A share has an error of at most 3.5 percentage points" in told
 
 
 def test_no_more_of_the_values_is_read_than_is_needed(data, values):
@@ -245,7 +245,7 @@ def test_no_more_of_the_values_is_read_than_is_needed(data, values):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"protected": ["job"]}, "`values` holds no values for 'job'; it has ['sex', 'age>=50']"),
+        ({"protected": ["job"]}, "`values` has no values for 'job'; it has ['sex', 'age>=50']"),
         ({"target": "job"}, "The target is missing in"),
         ({"target": "sex", "protected": "age >= 50"}, "other labels than those of 'sex', or with the rows"),
         ({"pos_label": "perhaps"}, "`pos_label` must be one of the labels 'no' and 'yes', got 'perhaps'."),

@@ -72,8 +72,8 @@ def test_small_groups_are_pooled_and_listed_by_name():
     ]  # fmt: skip
     assert tell_left_out(groups, repr, 30) == (
         "Groups 'c' (29 rows), 'd' (12 rows), with fewer than 30 rows and less than 1 % of the table, are "
-        "left out of what compares groups. 2 groups of fewer than 10 rows (12 rows in all) are left out of "
-        "what compares groups, and not named."
+        "not compared. 2 groups of fewer than 10 rows (12 rows in all) are not "
+        "compared and not named."
     )
 
 
@@ -95,8 +95,8 @@ def test_groups_beyond_a_dozen_are_told_apart_from_small_ones():
     assert groups.names[-2:] == ("(3 other groups)", "(2 small groups)")
     assert (groups.others, groups.small) == (11, 12)
     assert tell_left_out(groups, repr, 30).endswith(
-        "Only the 11 largest groups are shown on their own and compared; the 3 others of enough rows (3,003 "
-        "rows in all) are shown as one."
+        "Only the 11 largest groups are shown one by one and compared; the 3 others with enough rows (3,003 "
+        "rows in all) are shown together as one."
     )
 
 
@@ -206,7 +206,9 @@ def test_small_groups_are_listed_and_told(table, found):
         {"name": "(1 group of fewer than 10 rows)", "rows": 5, "compared": False,
          "note": "too small to compare or to name"},
     ]  # fmt: skip
-    sentence = "Group “tiny” (20 rows), with fewer than 30 rows and less than 1 % of the table, is left out"
+    sentence = (
+        "Group “tiny” (20 rows), with fewer than 30 rows and less than 1 % of the table, is not compared"
+    )
     assert part["left_out"].startswith(sentence)
     assert repr(seen).startswith(f"Exploration of 4,000 rows by origin\norigin: {sentence}")
     assert seen.html().count(sentence) == 1
@@ -257,9 +259,7 @@ def test_0_compares_every_group_that_can_be_named(found):
     _, part = found(min_group_size=0)
     assert part["biases"][1]["sentence"].startswith("The rate of “yes” is 100 % in “tiny”")
     assert [group["compared"] for group in part["groups"]] == [True, True, True, False]
-    assert part["left_out"] == (
-        "1 group of fewer than 10 rows (5 rows) is left out of what compares groups, and not named."
-    )
+    assert part["left_out"] == ("1 group of fewer than 10 rows (5 rows) is not compared and not named.")
 
 
 def test_crossed_attributes_tell_their_own_small_groups(table, made_up):

@@ -64,9 +64,9 @@ def test_without_a_pool_nothing_changes(seen_small, case):
     shown = beside.to_dict()
     del shown["pool"]
     assert shown == seen_small.to_dict()
-    assert "Rows without labels" not in seen_small.html()
-    assert "Rows without labels" in beside.html()
-    assert repr(seen_small) == repr(beside).replace(", beside a pool of 200", "")
+    assert "Unlabelled rows" not in seen_small.html()
+    assert "Unlabelled rows" in beside.html()
+    assert repr(seen_small) == repr(beside).replace(", next to a pool of 200", "")
 
 
 def test_the_summary_is_plain_data(case):
@@ -107,7 +107,7 @@ def test_the_plane_is_cut_where_that_of_the_labelled_rows_is(small, case, part):
         assert (corner["name"], corner["labelled_share"]) == (labelled["name"], labelled["share"])
     first = shown["corners"][0]
     assert part["attributes"][0]["sentence"] == (
-        f"{100 * first['share']:.3g} % of the pool lie in the corner “unsure of both”, and "
+        f"{100 * first['share']:.3g} % of the pool are in the corner “uncertain about both”, compared with "
         f"{100 * first['labelled_share']:.3g} % of the labelled rows."
     )
 
@@ -117,7 +117,8 @@ def test_columns_are_found_by_name_and_those_that_differ_are_named(part):
     assert [column["column"] for column in shifts["columns"]] == ["age", "job", "kids"]
     assert [column["is_clear"] for column in shifts["columns"]] == [True, True, False]
     assert re.match(
-        r"2 of 3 columns are .* most of all “age”: “age ≤ 49” holds for 0 % of the pool", shifts["sentence"]
+        r"2 of 3 columns have .* most of all “age”: “age ≤ 49” is true for 0 % of the pool",
+        shifts["sentence"],
     )
     assert shifts["columns"][1]["where"] == "job = cook"  # which no labelled row has
 
@@ -207,7 +208,7 @@ def test_effects_of_rows_without_labels_are_said_to_be_expected_ones(small):
     valuator = TreeInfluence(random_state=0, keep_models=True).fit(table, y, sensitive_features="sex")
     rows = {"X": table, "y": y, "sensitive_features": "sex", "valuation": valuator.valuation_}
     shown = explore(**rows, pool=(table[:90], valuator.value(table[:90]))).to_dict()["pool"]
-    assert shown["caution"].startswith("Without “loan”, effects are averaged over what it may be")
+    assert shown["caution"].startswith("Without “loan”, effects are averaged over its possible labels")
     labelled = valuator.value(table[:90], y=y[:90])
     assert explore(**rows, pool=(table[:90], labelled)).to_dict()["pool"]["caution"] is None
 
@@ -246,7 +247,7 @@ def test_a_pool_is_valued_by_the_models_that_value_the_labelled_rows(planted):
     assert told["v_y"]["pool"]["mean"] == pytest.approx(told["v_y"]["labelled"]["mean"], abs=0.03)
     assert seen["pool"]["shifts"]["clear"] == 0
     assert 0 < told["v_z"]["pool"]["mean"] - told["v_z"]["labelled"]["mean"] < 0.08  # y is not known
-    assert seen["pool"]["caution"].startswith("The attribute's models see “y” where it is known")
+    assert seen["pool"]["caution"].startswith("The attribute's models use “y” if it is known")
     blind = OutOfBagEntropy(random_state=0, keep_models=True, z_sees_target=False)
     blind.fit(X, y, sensitive_features="sex")
     given = explore(
@@ -282,11 +283,11 @@ def test_bad_pools_are_refused_in_a_sentence(small, case, made_up):
         (table.rename(columns={"job": "jobs"}), values, "no column 'job'.*did you mean 'jobs'"),
         (table.assign(age="old"), values, "`pool`: Column 'age' holds text"),
         (table.iloc[:9], values, "The valuation of `pool` has 200 rows and its table has 9"),
-        (table, made_up(200, ["sex"]), "`pool` holds no values for 'origin'; it has \\['y', 'sex'\\]"),
+        (table, made_up(200, ["sex"]), "`pool` has no values for 'origin'; it has \\['y', 'sex'\\]"),
         (
             table,
             Valuation.from_values(given),
-            "'y' say one thing in `pool` \\(effect of the row.*both by one",
+            "'y' mean one thing in `pool` \\(effect of the row.*both with one",
         ),
         (
             table,
@@ -311,7 +312,7 @@ def test_values_of_another_target_are_refused(planted):
         OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True).fit(X, y, sensitive_features="sex")
         for y in (planted.y[:300], np.where(planted.y[:300], "yes", "no"))
     ]
-    message = r"'y' are of other classes in `pool` \(no, yes\) than in the labelled rows \(False, True\)"
+    message = r"'y' have other classes in `pool` \(no, yes\) than in the labelled rows \(False, True\)"
     with pytest.raises(ValueError, match=message):
         explore(
             X,
@@ -328,7 +329,7 @@ def test_values_are_given_for_both_or_for_none(small, case):
     rows = {"X": small.X, "y": small.y, "sensitive_features": small.z}
     with pytest.raises(ValueError, match=r"pass `\(table, valuator.value\(table\)\)`"):
         explore(**rows, valuation=small.valuation, pool=table)
-    with pytest.raises(ValueError, match="`pool` came with values, and the labelled rows without"):
+    with pytest.raises(ValueError, match="`pool` has values, and the labelled rows have none"):
         explore(**rows, pool=(table, values))
 
 
@@ -448,12 +449,12 @@ def test_columns_stand_in_the_order_of_what_chance_leaves_unexplained():
     assert [column["is_clear"] for column in part["columns"]] == [True, True, False]
     assert (part["compared"], part["clear"]) == (3, 2)
     assert part["sentence"] == (
-        "2 of 3 columns are distributed otherwise than among the labelled rows, beyond chance; most of all "
-        "“far”: “far ≤ 0” holds for 0 % of the pool and 100 % of the labelled rows."
+        "2 of 3 columns have a distribution that differs from the labelled rows beyond chance, most of all "
+        "“far”: “far ≤ 0” is true for 0 % of the pool and 100 % of the labelled rows."
     )
 
 
 def test_sentences_for_nothing_to_tell():
     same = [column_from("x", [1.0, 2.0])]
-    assert shifts_part(same, same)["sentence"].startswith("No column is distributed otherwise")
-    assert shifts_part([], [])["sentence"] == "The features came as a matrix without columns to name."
+    assert shifts_part(same, same)["sentence"].startswith("No column has a distribution that differs")
+    assert shifts_part([], [])["sentence"] == "The features are a matrix without column names."

@@ -119,7 +119,7 @@ def test_a_rare_label_is_contradicted_only_below_half_of_its_share():
     found = contradicted_of(y, agreement)
     assert sum(group["contradicted"] for group in found["groups"]) == 0
     assert found["sentence"] == "Models confidently contradict none of the labels."
-    assert found["rule"].endswith("which is less for rare labels: 0.5 % for “y = True”.")
+    assert found["rule"].endswith("For rare labels that is less: 0.5 % for “y = True”.")
     agreement[:4] = 0.005
     found = contradicted_of(y, agreement)
     assert sum(group["contradicted"] for group in found["groups"]) == 4
@@ -139,7 +139,7 @@ def test_labels_that_are_one_of_many_have_limits_of_their_own():
 def test_numbers_are_not_called_labels(small):
     agreement = np.r_[np.linspace(0.9, 0.95, 599), 0.1]
     found = contradicted_of(np.linspace(0, 1, 600), agreement)
-    assert found["rule"].startswith("A number is contradicted where the models' error")
+    assert found["rule"].startswith("A number is contradicted if the models' error")
     none = "no clear difference between groups was found."
     assert found["sentence"] == f"Models contradict 0.167 % of the numbers; {none}"
     agreement[1:60:2] = 0.1
@@ -206,7 +206,7 @@ def test_the_page_s_part_holds_the_sums_of_the_values(case):
         assert cell["performance_effect"] == pytest.approx(values["y"][rows].sum())
     assert found["harmful"] == (values["sex"] < 0).sum()
     assert (found["curve"], found["measured"]) == ([], None)
-    assert found["reason"] == "Nothing was measured, as no model was to be trained again (`retrain=0`)."
+    assert found["reason"] == "Nothing was measured, since no model was retrained (`retrain=0`)."
     assert (found["ratio"], found["performance"], found["now"]) == ("ratio", "performance", None)
     assert "other" not in json.dumps(found)  # a group of nine rows is not named
 
@@ -270,13 +270,13 @@ def test_values_of_the_target_may_be_no_effects(case):
 
 def test_entropies_have_no_effects(seen_small):
     assert all("effects" not in one for one in seen_small.to_dict()["attributes"])
-    assert "What rows do to the model" not in seen_small.html()
+    assert "Effects of rows on the model" not in seen_small.html()
     with pytest.raises(
         ValueError,
-        match="The values of 'sex' are no effects, and nothing was measured: Nothing was measured, as no",
+        match=r"The values of 'sex' are not effects\. Nothing was measured, since no",
     ):
         seen_small.effects()
-    with pytest.raises(ValueError, match="The values of 'origin' are no effects: nothing to draw"):
+    with pytest.raises(ValueError, match="The values of 'origin' are not effects: nothing to draw"):
         seen_small.chart("effects", "origin")
 
 

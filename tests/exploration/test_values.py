@@ -86,7 +86,7 @@ def test_whether_another_run_would_rank_rows_alike_is_estimated_per_group(small,
     shown = {"y": "loan", "sex": "sex", "origin": "origin"}[least["column"]]
     where = "" if least["group"] == "all rows" else f" in “{least['group']}”"
     assert found["sentence"].startswith(
-        "Rank correlation with values made again (1: the same order of rows): loan "
+        "Rank correlation with values of another run (1: the same order of rows): loan "
     )
     assert found["sentence"].endswith(
         f" Lowest: {least['rank_agreement']:.3g}, {shown}{where}, with other bags."
@@ -108,8 +108,8 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
     asked = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation, "retrain": 0}
     seen = explore(small.X, small.y, stability=frame, **asked)
     assert seen.to_dict()["stability"] == {
-        "sentence": "Rank correlation with values made again (1: the same order of rows): loan 0.5. Lowest: "
-        f"0.125, sex in “{evil}”, with other encodings.",
+        "sentence": "Rank correlation with values of another run (1: the same order of rows): loan 0.5. "
+        f"Lowest: 0.125, sex in “{evil}”, with other encodings.",
         "rows": [dict(zip(columns, row, strict=True)) for row in rows[:2]],
         "changes": {"seeds": "random_state=1"},
         "notes": ["A note."],
@@ -125,7 +125,10 @@ def test_where_standard_errors_tell_nothing_the_page_says_so_and_names_no_tiny_g
     names = {"y": np.linspace(0, 1, 600), "town": np.linspace(0, 1, 600)}
     asked = {"sensitive_features": z, "retrain": 0}
     found = explore(small.X, small.y, valuation=Valuation.from_values(names), **asked).to_dict()
-    assert found["stability"]["sentence"] == "It is not known whether another run would rank rows alike."
+    assert (
+        found["stability"]["sentence"]
+        == "It is not known whether another run would rank the rows the same way."
+    )
     assert found["stability"]["rows"] == []
     assert "have no standard errors" in found["stability"]["notes"][0]
     told = Valuation(names, {name: np.full(600, 0.1) for name in names})
@@ -166,7 +169,7 @@ def test_a_rare_positive_class_leaves_room_for_doubt():
     assert plane["scales"]["v_z"]["cut"] == pytest.approx(0.5)
     assert unsure_share(plane, "target") == pytest.approx(0.3)
     assert "v_y at 0.0404, half of 0.0808" in plane["cuts"]
-    assert "knowing only the classes' shares of y gives 0.0808" in lead
+    assert "a model that knows only the shares of the classes of y has 0.0808" in lead
 
 
 def test_seven_classes_are_cut_by_their_own_shares():
@@ -190,15 +193,15 @@ def test_as_many_rows_of_a_number_are_sure_as_models_remove_of_its_error(error, 
     )
     plane, lead = plane_of(np.arange(N) % 2, wealth, valuation)
     assert unsure_share(plane, "attribute") == pytest.approx(1 - sure, abs=2 / N)
-    assert f"so that {100 * sure:.3g} % of the rows count as sure" in plane["cuts"]
-    assert "knowing only the mean of z gives 1" in lead
+    assert f"so that {100 * sure:.3g} % of the rows count as certain" in plane["cuts"]
+    assert "a model that knows only the mean of z has 1" in lead
 
 
 def test_a_number_without_agreement_is_cut_at_its_median():
     values = np.r_[0.0, np.full(N - 1, 0.9)] + np.arange(N) / 1e5
     plane, _ = plane_of(np.arange(N) % 2, np.linspace(0, 1, N), entropies(y=np.ones(N), z=values))
     assert plane["scales"]["v_z"]["cut"] == pytest.approx(np.median(values))
-    assert "the median, since z is a number" in plane["cuts"]
+    assert "the median, since z is continuous" in plane["cuts"]
 
 
 def test_effects_are_cut_at_zero():

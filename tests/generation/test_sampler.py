@@ -362,7 +362,7 @@ def test_more_rows_than_memory_has_room_for_are_refused_before_anything_is_value
 def test_a_sampler_that_makes_no_row_says_so():
     y = np.tile([1, 0, 0, 0], N // 4)
     with pytest.warns(
-        UserWarning, match=r"^The groups' positive rates are equal, or so close .*: no row is made"
+        UserWarning, match=r"^The groups' positive rates are equal, or too close .*: no row is made"
     ):
         sampler, _, y2 = sampled(y=y, z=np.repeat(["f", "m"], N // 2))
     assert len(y2) == N

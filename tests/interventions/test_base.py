@@ -141,7 +141,7 @@ def test_values_of_other_rows_are_refused(user):
 
 def test_a_function_that_gives_no_number_per_row_is_told_of_as_such():
     sampler = UtilityAwarePrevalenceSampler(lambda values: values["y"][:3])
-    with pytest.raises(ValueError, match=r"`utility` gave numbers of shape \(3,\) for 200 rows"):
+    with pytest.raises(ValueError, match=r"`utility` returned shape \(3,\) for 200 rows"):
         fit(sampler, {"sex": SEX}, of("sex"))
 
 

@@ -25,7 +25,7 @@ class Given(BaseScoreIntervention):
 def test_scores_are_one_finite_number_for_each_row():
     np.testing.assert_array_equal(Given([1, 2, 3]).rescore(rows_of()), [1.0, 2.0, 3.0])
     with pytest.raises(
-        ValueError, match="Given must give one score for each of 3 rows, got an array of shape"
+        ValueError, match="Given must return one score for each of 3 rows, got an array of shape"
     ):
         Given([1, 2]).rescore(rows_of())
     with pytest.raises(ValueError, match="Given gives some rows scores that are not finite"):
@@ -52,9 +52,9 @@ def test_what_takes_fits_is_done_once_and_when_asked_for():
 
 @pytest.mark.parametrize("what", ["group_probabilities", "training", "known_groups"])
 def test_what_is_not_there_is_refused_in_words(what):
-    with pytest.raises(ValueError, match=r"There are no|are for interventions that"):
+    with pytest.raises(ValueError, match=r"These rows have no|only for interventions that"):
         getattr(rows_of(), what)
-    with pytest.raises(ValueError, match="There are no training rows beside these rows"):
+    with pytest.raises(ValueError, match="These rows have no training rows"):
         rows_of().teach(np.zeros(4))
 
 

@@ -105,7 +105,7 @@ def test_a_lone_group_beside_small_ones_keeps_every_row(kind):
         sampler = fit(kind(), y, z)
     assert [one[:42] for one in said] == [
         "Groups 'b' (5 rows), 'c' (5 rows), with fe",
-        "Only group 'a' is left to compare, and so ",
+        "Only group 'a' is left to compare, so ther",
     ]
     assert len(sampler.sample_indices_) == len(y)
     assert np.isnan(sampler.target_rate_)
@@ -119,7 +119,7 @@ def test_a_table_of_small_groups_alone_stays_as_it_is():
             chosen = fit(intervention, y, z).training_set_
         assert [one[:36] for one in said] == [
             "Groups 'g0' (15 rows), 'g1' (15 rows",
-            "No group is left to compare, and so ",
+            "No group is left to compare, so ther",
         ]
         assert chosen.rows.tolist() == list(range(3000))
         assert chosen.weights is None or (chosen.weights == 1).all()
@@ -143,8 +143,9 @@ def test_a_thin_group_cannot_take_more_than_half(kind):
         sampler = fit(kind(random_state=0), y, z)
     assert said == [
         "Group 'c' (40 rows), with less than 5 % of the rows, has the highest positive rate, 0.9: to match "
-        "it, 800 of 1,000 rows would go, more than half. The rate aimed at is 0.313, and 500 of 1,000 rows "
-        "go. Merge the group with another; `min_group_size=0` matches its rate all the same."
+        "it, 800 of 1,000 rows would be dropped, more than half. The target rate is 0.313 instead, and 500 "
+        "of 1,000 rows are dropped. Merge the group with another; `min_group_size=0` matches its rate in any "
+        "case."
     ]
     assert lost(sampler, y, z) == {"a": 327, "b": 173, "c": 0}
     assert sampler.target_rate_ == pytest.approx(96 / 306.5, abs=1e-10)
@@ -155,7 +156,7 @@ def test_a_thin_group_cannot_take_more_than_half(kind):
 
 def test_strength_moves_rates_to_the_capped_target():
     y, z = table(**THIN)
-    with pytest.warns(UserWarning, match="The rate aimed at is 0.463, and 500 of 1,000 rows go"):
+    with pytest.warns(UserWarning, match="The target rate is 0.463 instead, and 500 of 1,000 rows are"):
         half = fit(RandomPrevalenceSampler(strength=0.5), y, z)
     target = half.target_rate_
     for group, own, positives, negatives in (("a", 0.1, 48, 432), ("b", 0.2, 96, 384)):
@@ -163,7 +164,7 @@ def test_strength_moves_rates_to_the_capped_target():
         assert lost(half, y, z)[group] == negatives - round(positives * (1 - rate) / rate)
     # At a tenth, a goes to .18 and keeps 219, b to .27 and keeps 260: fewer than half go, but by c's rate.
     with pytest.warns(
-        UserWarning, match=r"337 of 1,000 rows go, and 44 of 1,000 rows would go to match 0\.2,"
+        UserWarning, match=r"337 of 1,000 rows are dropped; 44 of 1,000 rows would be dropped to match 0\.2,"
     ):
         tenth = fit(RandomPrevalenceSampler(strength=0.1), y, z)
     assert tenth.target_rate_ == 0.9
@@ -172,7 +173,7 @@ def test_strength_moves_rates_to_the_capped_target():
 def test_a_thin_group_that_costs_a_tenth_of_the_rows_is_told_of():
     # To match c's .3, a keeps 112 and b 224: 480 rows go; to match b's .2, a keeps 192: 240.
     y, z = table(**(THIN | {"c": (12, 28)}))
-    with pytest.warns(UserWarning, match=r"480 of 1,000 rows go, and 240 .* match 0\.2.*lower `strength`"):
+    with pytest.warns(UserWarning, match=r"480 of 1,000 rows are .* 240 .* match 0\.2.*lower `strength`"):
         sampler = fit(RandomPrevalenceSampler(), y, z)
     assert lost(sampler, y, z) == {"a": 320, "b": 160, "c": 0}
     assert sampler.target_rate_ == 0.3
@@ -184,7 +185,7 @@ def test_a_thin_group_that_costs_a_tenth_of_the_rows_is_told_of():
 def test_what_thick_groups_cost_is_not_capped():
     # To match b's .5, a keeps 9 of 891 negatives: more than half of the rows, but b has 6 % of them.
     y, z = table(a=(9, 891), b=(30, 30), c=(36, 4))
-    with pytest.warns(UserWarning, match=r"917 of 1,000 rows would go.* aimed at is 0\.5, and 882 of 1,000"):
+    with pytest.warns(UserWarning, match=r"917 of 1,000 rows would .* 0\.5 instead, and 882 of 1,000"):
         sampler = fit(RandomPrevalenceSampler(), y, z)
     assert lost(sampler, y, z) == {"a": 882, "b": 0, "c": 0}
     assert sampler.target_rate_ == 0.5
@@ -196,7 +197,7 @@ def test_what_thick_groups_cost_is_not_capped():
 def test_among_thin_groups_alone_half_is_all_that_goes():
     # 24 groups of rate .1 lose 36 - k negatives each: 20, as 24 * 21 are more than half; k is 16 to 4 / 19.5.
     y, z = table(**{f"g{i}": (4, 36) for i in range(24)}, high=(36, 4))
-    with pytest.warns(UserWarning, match="Group 'high' .* 864 of 1,000 .* and 480 of 1,000 rows go"):
+    with pytest.warns(UserWarning, match="Group 'high' .* 864 of 1,000 .* and 480 of 1,000 rows are"):
         sampler = fit(RandomPrevalenceSampler(), y, z)
     assert set(lost(sampler, y, z).values()) == {0, 20}
     assert sampler.target_rate_ == pytest.approx(4 / 19.5, abs=1e-10)
@@ -225,12 +226,12 @@ def test_a_capped_group_without_negatives_is_told_of_once():
     with heard() as said:
         fit(RandomPrevalenceSampler(), y, z)
     assert len(said) == 1
-    assert "816 of 1,000 rows would go" in said[0]
+    assert "816 of 1,000 rows would be dropped" in said[0]
 
 
 def test_with_weights_shares_and_the_half_are_of_the_weight():
     y, z = table(**THIN)
-    with pytest.warns(UserWarning, match="80 % of the weight would go.*0.313, and 50 % of the weight go"):
+    with pytest.warns(UserWarning, match="80 % of the weight would.*0.313 instead, and 50 % of the weight"):
         sampler = fit(RandomPrevalenceSampler(), y, z, sample_weight=np.full(1000, 3.0))
     assert lost(sampler, y, z) == {"a": 327, "b": 173, "c": 0}
     assert sampler.target_rate_ == pytest.approx(144 / 460)  # 480 * 2 - 144 / rate = 500
@@ -425,7 +426,7 @@ def test_a_sampler_that_drops_nothing_says_so(sampler, cells, strength):
     values = Valuation.from_values({"y": np.linspace(0, 1, len(y)), "z": np.linspace(1, 0, len(y))})
     given = {} if sampler is RandomPrevalenceSampler else {"valuation": values}
     with pytest.warns(
-        UserWarning, match=r"^The groups' positive rates are equal, or too near .*: every row is kept"
+        UserWarning, match=r"^The groups' positive rates are equal, or too close .*: every row is kept"
     ):
         fitted = sampler(strength=strength, random_state=0).fit(y[:, None], y, sensitive_features=z, **given)
     assert len(fitted.sample_indices_) == len(y)
@@ -441,7 +442,7 @@ def test_a_sampler_of_strength_0_says_nothing():
 def test_a_reweigher_that_weighs_all_rows_alike_says_so():
     y, z = table(f=(10, 30), m=(20, 60))
     with pytest.warns(
-        UserWarning, match="^The groups have equal shares of each label already: every row weighs"
+        UserWarning, match="^The groups already have equal shares of each label: all weights are"
     ):
         weights = Reweigher().fit(y[:, None], y, sensitive_features=z).sample_weight_
     np.testing.assert_allclose(weights, 1)

@@ -304,14 +304,14 @@ def test_duplicate_column_names_are_two_attributes():
 def test_missing_values_are_one_group_apart_from_their_namesakes(column):
     with pytest.warns(
         UserWarning,
-        match=r"'z' is missing in 2 of 4 rows: they are a group of their own, '\(missing\)'\.",
+        match=r"'z' is missing in 2 of 4 rows: they are a separate group, '\(missing\)'\.",
     ):
         codes, names = encode_groups(column, 4)
     assert [names[code] for code in codes] == ["'NA'", "(missing)", "'missing'", "(missing)"]
 
 
 def test_a_level_called_missing_is_not_the_missing_one():
-    with pytest.warns(UserWarning, match=r"they are a group of their own, '\(no value\)'"):
+    with pytest.warns(UserWarning, match=r"they are a separate group, '\(no value\)'"):
         codes, names = encode_groups(["(missing)", None], 2)
     assert [names[code] for code in codes] == ["'(missing)'", "(no value)"]
 

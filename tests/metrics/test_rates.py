@@ -62,7 +62,7 @@ def test_crossed_attributes_by_hand():
 
 
 def test_missing_group_labels_are_a_group_of_their_own():
-    with pytest.warns(UserWarning, match="'z' is missing in 2 of 5 rows: they are a group of their own"):
+    with pytest.warns(UserWarning, match="'z' is missing in 2 of 5 rows: they are a separate group"):
         ratio = fpr_ratio([0, 0, 0, 0, 1], [1, 1, 0, 1, 0], sensitive_features=["a", "a", None, None, "a"])
     assert ratio == 0.5
 

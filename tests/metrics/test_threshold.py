@@ -305,7 +305,7 @@ def test_a_false_positive_budget_is_max_fpr_and_a_threshold_one_that_is_given(we
 @pytest.mark.parametrize("budget", [("selection_rate", 0.1), ("top_k", 5), ("threshold", 0.5)])
 def test_a_budget_and_a_threshold_are_one_too_many(budget):
     for function in (evaluate, by_group):
-        with pytest.raises(ValueError, match=r"`budget` .* and `threshold` 0\.7 both say where to decide"):
+        with pytest.raises(ValueError, match=r"`budget` .* and `threshold` 0\.7 both set the threshold"):
             function(POSITIVE, SCORES, sensitive_features=GROUPS, budget=budget, threshold=0.7)
 
 
@@ -416,8 +416,7 @@ def test_too_few_rows_cannot_tell_a_threshold(budget, told):
     positive, scores, codes, _ = rows(n=71)
     found, reasons = measure(positive, scores, codes, ["a", "b"], budget=budget, n_boot=50, random_state=0)
     assert reasons[-1] == (
-        "Only `selection_rate` has an interval: "
-        f"71 rows are too few to tell where the threshold of {told} lies."
+        f"Only `selection_rate` has an interval: 71 rows are too few to estimate the threshold of {told}."
     )
     assert {name for name in found if name.endswith("_low") and not np.isnan(found[name])} == {
         "selection_rate_low"

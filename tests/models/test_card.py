@@ -35,17 +35,17 @@ def section(text, title):
 def test_the_card_tells_what_is_known():
     text = chosen(measured=MEASURED, left_out=["x"], intervention="RW").card()
     assert (
-        "The model predicts 'late'. Asked for was a fpr_ratio of at least 0.8 between the groups of 'sex', "
+        "The model predicts 'late'. Required was a fpr_ratio of at least 0.8 between the groups of 'sex', "
         "at a false-positive rate of at most 10 %."
     ) in text
-    decides = section(text, "What decides")
-    assert "Features alone decide, through one model." in decides
-    assert "Every row gets a score, which orders rows and is no probability." in decides
+    decides = section(text, "How decisions are made")
+    assert "One model decides from the features alone." in decides
+    assert "Every row gets a score, which ranks rows and is not a probability." in decides
     assert "a false-positive rate of at most 10 %" in decides
-    assert "a row's own group is not asked for" in decides
-    assert "4 columns: 'debts', 'town', 'home', 'flag'.\n\nNo protected attribute is among them" in decides
-    assert "among 7 tries, at the cost of 12 fits" in section(text, "What was tried")
-    reached = section(text, "All that was measured")
+    assert "The group of a row is not needed" in decides
+    assert "4 columns: 'debts', 'town', 'home', 'flag'.\n\nNone of them is a protected attribute" in decides
+    assert "from 7 candidates, with 12 fits" in section(text, "What was tried")
+    reached = section(text, "All measurements")
     assert "In brackets: 95 % intervals" in reached
     assert "| metric | validation rows | test rows |" in reached
     assert "| true-positive rate | 0.612 (0.550 to 0.660) | 0.600 |" in reached
@@ -55,8 +55,14 @@ def test_the_card_tells_what_is_known():
         in reached
     )
     assert "Demographic parity (ratio of selection rates) | undefined | undefined |" in reached
-    limits = section(text, "What it does not promise")
-    for told in ("check it on new rows", "Only fpr_ratio", "no proof", "the best of 7 tries", "too small"):
+    limits = section(text, "Limits")
+    for told in (
+        "regularly on new data",
+        "only for fpr_ratio",
+        "not prove",
+        "the best of 7 candidates",
+        "too small",
+    ):
         assert told in limits
     made = section(text, "How it was made")
     for told in ("| estimator: num_leaves | 7 |", "| intervention: strength | 0.25 |", "| seed | 3 |"):
@@ -90,7 +96,7 @@ def test_a_line_that_was_missed_is_told_with_its_reason():
     assert "between the groups of 'sex', with 90 % confidence" in text
     assert "\n\nThe columns tell nothing of the group.\n\n" in text
     assert "In brackets: 80 % intervals" in text
-    assert "tries" not in section(text, "What it does not promise")
+    assert "candidates" not in section(text, "Limits")
 
 
 @pytest.mark.parametrize(
@@ -105,16 +111,16 @@ def test_a_line_that_was_missed_is_told_with_its_reason():
     ],
 )
 def test_the_card_says_if_the_model_sees_the_attribute(protected, seen):
-    told = section(chosen(protected=protected).card(), "What decides")
-    assert ("of which a protected attribute is made" in told) is seen
-    assert ("No protected attribute is among them" in told) is not seen
+    told = section(chosen(protected=protected).card(), "How decisions are made")
+    assert ("from which a protected attribute is made" in told) is seen
+    assert ("None of them is a protected attribute" in told) is not seen
 
 
 def test_columns_that_determine_the_attribute_are_named():
-    told = section(chosen(giveaways=["town", "flag"]).card(), "What decides")
+    told = section(chosen(giveaways=["town", "flag"]).card(), "How decisions are made")
     assert "'town', 'flag' each alone determine a protected attribute." in told
-    assert "No protected attribute" not in told
-    one = section(chosen(giveaways=["town", "flag"], protected=["town"]).card(), "What decides")
+    assert "None of them" not in told
+    one = section(chosen(giveaways=["town", "flag"], protected=["town"]).card(), "How decisions are made")
     assert "'flag' alone determines a protected attribute." in one
 
 
@@ -257,12 +263,12 @@ def lead_of(**changes):
 def test_the_verdict_is_that_of_test_rows():
     """Validation rows say that the line is reached; test rows say something else, and come first."""
     assert lead_of()[:4] == [
-        "On test rows, which had no part, the line is missed: fpr_ratio 0.700 (95 % interval 0.600 to "
-        "0.790), at least 0.8 asked.",
-        "On test rows the budget is exceeded: false-positive rate 0.055, at most 0.05 asked.",
-        "On validation rows, which chose the model, the line is reached: fpr_ratio 0.850 (95 % interval "
-        "0.810 to 0.900), at least 0.8 asked.",
-        "On validation rows the budget is kept: false-positive rate 0.050, at most 0.05 asked.",
+        "On test rows, which were not used to make the model, the line is missed: fpr_ratio 0.700 (95 % "
+        "interval 0.600 to 0.790), at least 0.8 required.",
+        "On test rows the budget is exceeded: false-positive rate 0.055, at most 0.05 allowed.",
+        "On validation rows, which selected the model, the line is reached: fpr_ratio 0.850 (95 % interval "
+        "0.810 to 0.900), at least 0.8 required.",
+        "On validation rows the budget is kept: false-positive rate 0.050, at most 0.05 allowed.",
     ]
     assert chosen(measured=TESTED, budget=FIVE).card("dict")["verdict"] == {
         "rows": "test",
@@ -301,14 +307,15 @@ def test_the_verdict_is_that_of_test_rows():
             "reached",
             "the line is reached: fpr_ratio 0.850 (lower bound 0.810 at 97.5 % confidence)",
         ),
-        ((np.nan,) * 3, None, "whether the line is reached cannot be told: fpr_ratio is undefined"),
+        ((np.nan,) * 3, None, "whether the line is reached is undecided: fpr_ratio is undefined"),
     ],
 )
 def test_a_verdict_says_whether_it_is_sure(ends, outcome, said):
     test = dict(zip(("fpr_ratio", "fpr_ratio_low", "fpr_ratio_high"), ends, strict=True))
     card = chosen(measured={"test": test}).card("dict")
     assert card["verdict"]["outcome"] == outcome
-    assert card["lead"][0] == f"On test rows, which had no part, {said}, at least 0.8 asked."
+    where = "On test rows, which were not used to make the model"
+    assert card["lead"][0] == f"{where}, {said}, at least 0.8 required."
 
 
 def test_the_worst_of_several_lines_is_the_verdict():
@@ -317,9 +324,9 @@ def test_the_worst_of_several_lines_is_the_verdict():
     card = chosen(measured={"test": test}, lines=lines).card("dict")
     assert card["verdict"]["outcome"] == "missed by the estimate"
     assert card["lead"][0] == (
-        "On test rows, which had no part, the lines are missed by the estimate, but not for sure: fpr_ratio "
-        "0.850 (95 % interval 0.810 to 0.900), at least 0.8 asked; tpr_ratio 0.800 (no interval), at least "
-        "0.9 asked."
+        "On test rows, which were not used to make the model, the lines are missed by the estimate, but not "
+        "for sure: fpr_ratio 0.850 (95 % interval 0.810 to 0.900), at least 0.8 required; tpr_ratio 0.800 "
+        "(no interval), at least 0.9 required."
     )
 
 
@@ -335,8 +342,8 @@ def test_the_card_and_a_check_of_the_same_rows_agree():
         facts=facts_of(measured={"test": check.metrics}),
     )
     card = tested.card("dict")
-    told = check.sentence.partition(": ")[2].partition(" asked.")[0]
-    assert card["lead"][0].endswith(f": {told} asked.")
+    told = check.sentence.partition(": ")[2].partition(" required.")[0]
+    assert card["lead"][0].endswith(f": {told} required.")
     sure = {"reached": True, "missed": False}
     assert sure.get(card["verdict"]["outcome"]) is check.held
     assert card["verdict"]["budget_kept"] is check.budget_kept
@@ -348,13 +355,13 @@ def test_the_bound_that_decides_stands_beside_the_verdict():
     measured = {"validation": told, "test": told | {"fpr_ratio_low": 0.79996}}
     text = chosen(measured=measured, confidence=0.9, reached=False).card()
     assert (
-        "On test rows, which had no part, the line is reached by the estimate, but not with 90 % confidence: "
-        "fpr_ratio 0.85000 (80 % interval 0.79996 to 0.93000, each end at 90 % confidence), at least "
-        "0.8 asked."
+        "On test rows, which were not used to make the model, the line is reached by the estimate, but not "
+        "with 90 % confidence: fpr_ratio 0.85000 (80 % interval 0.79996 to 0.93000, each end at 90 % "
+        "confidence), at least 0.8 required."
     ) in text
     assert "fpr_ratio 0.850 (80 % interval 0.780 to 0.930, each end at 90 % confidence), at least 0.8" in text
     assert "95 %" not in text
-    assert "| 0.850 (0.780 to 0.930) |" in section(text, "All that was measured")
+    assert "| 0.850 (0.780 to 0.930) |" in section(text, "All measurements")
 
 
 @pytest.mark.parametrize(
@@ -364,19 +371,19 @@ def test_the_bound_that_decides_stands_beside_the_verdict():
             {"validation": TESTED["validation"]},
             "validation",
             "On validation rows, the line is reached",
-            "Validation rows chose the model and set its threshold, which flatters it.",
+            "Validation rows selected the model and its threshold, so figures on them are optimistic.",
         ),
         (
             {"test": TESTED["test"]},
             "test",
             "On test rows, the line is missed",
-            "Test rows chose the model and set its threshold, which flatters it.",
+            "Test rows selected the model and its threshold, so figures on them are optimistic.",
         ),
         (
             {},
             "validation",
             "There are no test rows",
-            "On the rows that chose the model the line was reached.",
+            "On the rows that selected the model, the line was reached.",
         ),
     ],
 )
@@ -399,11 +406,11 @@ def test_a_budget_that_is_hardly_exceeded_shows_it():
         "0.05004 (0.04600 to 0.05500) exceeded",
     ]
     few = chosen(measured={"test": {"selected": 510.0}}, budget=Budget("top_k", 500)).card("dict")
-    assert few["lead"][1] == "On test rows the budget is exceeded: 510 rows selected, at most 500 asked."
+    assert few["lead"][1] == "On test rows the budget is exceeded: 510 rows selected, at most 500 allowed."
 
 
 def test_before_and_after_of_every_group():
-    """20 women, 10 of them positive, and 9 men, who are too few to be told of."""
+    """20 women, 10 of them positive, and 9 men, who are too few to be shown."""
     groups = Groups(np.repeat([0, 1], [20, 9]), ("'f'", "'m'"), ("women", "men"))
     positive, rows = np.arange(29) % 2 == 0, np.arange(29)
     rates = GroupRates.of("test", positive, groups, rows < 5, rows < 10)
@@ -411,7 +418,7 @@ def test_before_and_after_of_every_group():
         measured=TESTED, before={"test": {"fpr_ratio": 0.5, "fpr": 0.04}}, rates=rates, budget=FIVE
     )
     first, second = model.card("dict")["sections"][:2]
-    assert first["header"] == ["metric", "asked", "untouched model", "this model"]
+    assert first["header"] == ["metric", "required", "untouched model", "this model"]
     assert first["rows"] == [
         [
             "fpr_ratio: Predictive equality (ratio of false-positive rates)",
@@ -466,7 +473,7 @@ def test_an_untouched_model_that_passed_has_nothing_to_do():
     model = chosen(intervention="", measured=passed, before=passed, rates=rates)
     content = model.card("dict")
     assert "Nothing to do: the untouched model reaches the line." in content["lead"]
-    assert content["sections"][0]["header"] == ["metric", "asked", "this model"]
+    assert content["sections"][0]["header"] == ["metric", "required", "this model"]
     assert [row[3] for row in content["sections"][1]["rows"]] == ["this model"]
     missed = lead_of(intervention="")
     assert "Nothing was done: on validation rows the untouched model reaches the line." in missed
@@ -481,7 +488,7 @@ def test_a_threshold_that_was_set_again_is_called_so():
         "test": {"tpr": 0.5, "threshold": 0.9},
         "later": {"tpr": 0.5, "threshold": at},
     }
-    told = section(chosen(measured=measured).card(), "All that was measured")
+    told = section(chosen(measured=measured).card(), "All measurements")
     here = f"at the model's threshold, {at:.6g}, which the budget set on validation rows."
     assert f"On validation rows it was measured {here}" in told
     assert (
@@ -490,11 +497,9 @@ def test_a_threshold_that_was_set_again_is_called_so():
     ) in told
     assert f"On later rows it was measured {here}" in told
     measured["validation"]["threshold"] = 0.9
-    again = section(chosen(measured=measured).card(), "All that was measured")
-    assert (
-        "On validation rows it was measured at a threshold of 0.9, before the model was fitted again" in again
-    )
-    assert f"at the model's threshold, {at:.6g}, moved from 0.9 as the model was fitted again." in again
+    again = section(chosen(measured=measured).card(), "All measurements")
+    assert "On validation rows it was measured at a threshold of 0.9, before the model was refitted" in again
+    assert f"at the model's threshold, {at:.6g}, moved from 0.9 when the model was refitted." in again
 
 
 @pytest.mark.parametrize(
@@ -503,19 +508,23 @@ def test_a_threshold_that_was_set_again_is_called_so():
         (
             "",
             "a score, the probability that its estimator gives to",
-            "Features alone decide, through one model.",
+            "One model decides from the features alone.",
         ),
-        ("aimed scores", "a score, which orders rows and is no probability", "Features and inferred groups"),
-        ("aimed student", "a score, which orders rows and is no probability", "one model: a student"),
+        (
+            "aimed scores",
+            "a score, which ranks rows and is not a probability",
+            "Two models decide",
+        ),
+        ("aimed student", "a score, which ranks rows and is not a probability", "features alone: a student"),
         (
             "uar",
-            "a score, which orders rows and is no probability",
-            "Features alone decide, through one model.",
+            "a score, which ranks rows and is not a probability",
+            "One model decides from the features alone.",
         ),
     ],
 )
 def test_scores_after_an_intervention_are_no_probabilities(intervention, said, by):
-    decides = section(chosen(intervention=intervention).card(), "What decides")
+    decides = section(chosen(intervention=intervention).card(), "How decisions are made")
     assert said in decides
     assert by in decides
 

@@ -36,8 +36,8 @@ def test_check_and_predict_decide_alike():
     ("b", "held", "told"),
     [
         (2_000, True, "The line is held: fpr_ratio 1.000 ("),
-        (1_640, None, "Too few rows to tell whether the line is held: fpr_ratio 0.820 ("),
-        (1_600, None, "Too few rows to tell whether the line is held: fpr_ratio 0.800 ("),
+        (1_640, None, "There are too few rows to decide whether the line is held: fpr_ratio 0.820 ("),
+        (1_600, None, "There are too few rows to decide whether the line is held: fpr_ratio 0.800 ("),
         (1_000, False, "The line is not held: fpr_ratio 0.500 ("),
     ],
 )
@@ -45,7 +45,7 @@ def test_the_whole_interval_must_be_on_one_side_of_the_line(b, held, told):
     check = stub().check(*rows_of(2_000, b, 20_000))
     assert check.held is held
     assert check.sentence.startswith(told)
-    assert re.search(r" \(95 % interval 0\.\d{3} to [01]\.\d{3}\), at least 0\.8 asked\.", check.sentence)
+    assert re.search(r" \(95 % interval 0\.\d{3} to [01]\.\d{3}\), at least 0\.8 required\.", check.sentence)
     low, high = (check.metrics[f"fpr_ratio_{end}"] for end in ("low", "high"))
     assert (low >= 0.8, high < 0.8) == (held is True, held is False)
     assert check.level == 0.95
@@ -56,9 +56,9 @@ def test_a_verdict_on_nothing_is_none_and_says_how_few_events_there_are():
     assert check.held is None
     # One event is expected of each group: 1.96 ** 2 * (1 / 1 + 1 / 1) / log(0.8) ** 2 = 154.3 times 60 rows.
     assert check.sentence == (
-        "Too few rows to tell whether the line is held: fpr_ratio 0.000 (no interval), at least 0.8 asked. "
-        "For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. About 9,300 rows like "
-        "these would be needed, even if rates were equal."
+        "There are too few rows to decide whether the line is held: fpr_ratio 0.000 (no interval), at least "
+        "0.8 required. For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. About "
+        "9,300 rows like these would be needed, even if rates were equal."
     )
 
 
@@ -68,13 +68,15 @@ def test_as_many_rows_as_are_said_to_be_needed_tell():
     assert low < 0.65 < 0.8 < high
     times = (np.log(0.65 / high) / np.log(0.65 / 0.8)) ** 2
     needed = np.ceil(times * 2_020 / 100) * 100
-    assert f"About {needed:,.0f} rows like these would be needed, if the ratio stays" in few.sentence
+    assert (
+        f"About {needed:,.0f} rows like these would be needed, if the ratio does not change" in few.sentence
+    )
     enough = int(np.ceil(1.15 * times))
     assert stub().check(*rows_of(100 * enough, 65 * enough, 1_000 * enough, 10 * enough)).held is False
 
 
 def test_no_number_of_rows_tells_a_ratio_at_its_line():
-    assert "too near its line" in stub().check(*rows_of(2_000, 1_600, 20_000)).sentence
+    assert "too close to its line" in stub().check(*rows_of(2_000, 1_600, 20_000)).sentence
     assert "rows like these" not in stub().check(*rows_of(0, 0, 200)).sentence  # of nothing nothing follows
 
 
@@ -106,7 +108,9 @@ def test_all_lines_must_be_held_and_one_that_is_missed_decides():
     assert check.sentence.startswith("The lines are not held: fpr_ratio 0.040 (")
     check = stub(lines=both).check(*rows_with(20, 20_000))  # equal, but of 20 each
     assert check.held is None
-    assert check.sentence.startswith("Too few rows to tell whether the lines are held: fpr_ratio 1.000 (")
+    assert check.sentence.startswith(
+        "There are too few rows to decide whether the lines are held: fpr_ratio 1.000 ("
+    )
     assert "For tpr_ratio" not in check.sentence  # which is told
 
 
@@ -148,7 +152,7 @@ def test_what_is_undefined_cannot_be_told():
     check = stub(threshold=2.0).check(rows, y, groups)
     assert check.held is None
     assert check.sentence == (
-        "Whether the line is held cannot be told: fpr_ratio is undefined, at least 0.8 asked."
+        "Whether the line is held is undecided: fpr_ratio is undefined, at least 0.8 required."
     )
     assert "every row of group 'a', 'b' is predicted negative" in check.notes[0]
 
@@ -176,7 +180,7 @@ def test_small_groups_and_other_attributes_are_noted():
     groups[:5] = "c"
     notes = stub().check(rows, y, {"race": groups}).notes
     assert notes[0].startswith("Group 'c' (5 rows), with fewer than 30 rows")
-    assert "drawn between the groups of 'sex', and these are those of 'race'." in notes[1]
+    assert "between the groups of 'sex', but these rows have the groups of 'race'." in notes[1]
 
 
 def test_names_of_columns_are_attributes_too():
@@ -188,7 +192,7 @@ def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
     rows, y, groups = rows_with(20)
     with pytest.raises(ValueError, match=r"`y` holds one label only \(1\)"):
         stub().check(rows, np.ones_like(y), groups)
-    with pytest.raises(ValueError, match="`y` holds the label 'maybe', and the model tells 0 from 1"):
+    with pytest.raises(ValueError, match="`y` holds the label 'maybe', but the model distinguishes 0 and 1"):
         stub().check(rows, np.full(len(y), "maybe"), groups)
     with pytest.raises(ValueError, match="`sensitive_features` is needed"):
         stub().check(rows, y, None)
@@ -210,9 +214,9 @@ def test_groups_are_counted_and_new_missing_and_absent_ones_are_named():
     assert check.missing == {"sex": 40}
     assert check.to_plain()["unknown_groups"] == ["d", "(missing)"]
     assert check.notes[:3] == (
-        "Groups that were not there when the model was made: 'd' (2,000 rows), (missing) (40 rows).",
-        "Groups of the training rows that have no row here: 'b', 'c'.",
-        "'sex' is missing in 40 of 4,000 rows, which are a group of their own.",
+        "Groups that the data of the model did not have: 'd' (2,000 rows), (missing) (40 rows).",
+        "Groups of the training rows without rows here: 'b', 'c'.",
+        "'sex' is missing in 40 of 4,000 rows, which form a separate group.",
     )
 
 
@@ -222,7 +226,7 @@ def test_all_of_it_is_plain_data(tmp_path):
     told = json.loads((tmp_path / "check.json").read_text(encoding="utf-8"))
     assert told == check.to_plain()
     assert (told["kind"], told["format"], told["date"]) == ("fado check", 1, "2026-05-31")
-    assert (told["held"], told["verdict"], told["rows"]) == (None, "cannot be told", 60)
+    assert (told["held"], told["verdict"], told["rows"]) == (None, "undecided", 60)
     assert (told["lines"], told["level"]) == ({"fpr_ratio": 0.8}, 0.95)
     assert told["metrics"]["fpr"] == 2 / 40
     assert told["metrics"]["fpr_ratio_low"] is None

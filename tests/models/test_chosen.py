@@ -108,7 +108,7 @@ def test_an_array_that_lost_the_names_of_its_columns_is_read_in_order_with_a_war
     numbers = X[["debts", "flag"]].fillna(0).astype(float)
     model = chosen(fitted(numbers, LogisticRegression())[0])
     with pytest.warns(
-        UserWarning, match="^X has no column names, .* taken in this order, 'debts', 'flag'. Pass"
+        UserWarning, match="^X has no column names, .* matched in this order, 'debts', 'flag'. Pass"
     ):
         found = model.predict_proba(numbers.to_numpy())
     np.testing.assert_array_equal(found, model.predict_proba(numbers))

@@ -200,21 +200,21 @@ def changed(told, *path, to):
     ("path", "value", "match"),
     [
         (["format"], 2, "is in format 2, and this release reads 1"),
-        (["kind"], "model", "is not of a model that FADO saved"),
+        (["kind"], "model", "is not the manifest of a model that FADO saved"),
         (["classes"], [{"type": "str", "value": "a"}], "must have two labels"),
-        (["classes", 0], {"type": "int", "value": True}, "labels are not told"),
-        (["classes", 0], {"type": "tuple", "value": []}, "labels are not told"),
-        (["threshold"], "high", "does not tell of a model"),
-        (["threshold"], None, "does not tell of a model"),
-        (["metrics"], None, "does not tell of a model"),
-        (["metrics", "tpr"], "much", "does not tell of a model"),
-        (["facts"], [], "does not tell of a model"),
-        (["facts", "budget"], ["fpr", 7], "how it was made is broken"),
+        (["classes", 0], {"type": "int", "value": True}, "labels are damaged"),
+        (["classes", 0], {"type": "tuple", "value": []}, "labels are damaged"),
+        (["threshold"], "high", "does not describe a model"),
+        (["threshold"], None, "does not describe a model"),
+        (["metrics"], None, "does not describe a model"),
+        (["metrics", "tpr"], "much", "does not describe a model"),
+        (["facts"], [], "does not describe a model"),
+        (["facts", "budget"], {"kind": "fpr", "limit": 7}, "how it was made is broken"),
         (["facts", "ratio"], "ratio", "how it was made is broken"),
         (["facts", "target"], 3, "how it was made is broken"),
         (["facts", "parts"], [{}], "how it was made is broken"),
         (["facts", "measured"], {"test": {"tpr": "x"}}, "how it was made is broken"),
-        (["scorer"], {}, "does not tell of a model"),
+        (["scorer"], {}, "does not describe a model"),
         (["scorer", "kind"], "pickle", "its list of files is not that of a model"),
         (["scorer", "layout"], [0], "model.txt' cannot be read: The booster does not take"),
         (["files"], {}, "its list of files is not that of a model"),
@@ -281,7 +281,7 @@ def test_where_there_is_no_model_a_sentence_says_so(tmp_path):
     with pytest.raises(ValueError, match=r"it has no model\.json"):
         load_model(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="it is no directory"):
+    with pytest.raises(ValueError, match="it is not a directory"):
         load_model(tmp_path / "file")
 
 
@@ -294,15 +294,15 @@ def test_a_saved_model_is_replaced_and_nothing_else_is(model, saved, tmp_path):
     model.save(tmp_path / "empty")
     load_model(tmp_path / "empty")
     (saved / "notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"holds 'notes\.txt', which is no part of a saved model"):
+    with pytest.raises(FileExistsError, match=r"holds 'notes\.txt', which is not part of a saved model"):
         model.save(saved)
     assert (saved / "notes.txt").read_text() == "mine"
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "card.md").write_text("mine")
-    with pytest.raises(FileExistsError, match="no part of a saved model"):
+    with pytest.raises(FileExistsError, match="not part of a saved model"):
         model.save(tmp_path / "full")
     (tmp_path / "full" / "model.json").write_text("{}")
-    with pytest.raises(FileExistsError, match=r"is not replaced: .* is not of a model"):
+    with pytest.raises(FileExistsError, match=r"is not replaced: .* is not the manifest of a model"):
         model.save(tmp_path / "full")
     with pytest.raises(NotADirectoryError, match="is a file"):
         model.save(tmp_path / "full" / "card.md")

@@ -19,7 +19,7 @@ def checks_of(*days, n=1_000, a=100, b=100):
 def test_a_month_tells_what_a_night_cannot():
     checks = checks_of(*[f"2026-04-{day:02}" for day in range(1, 21)], a=100, b=95)
     by_day, by_month = check_trend(checks, by="day"), check_trend(checks)
-    assert set(by_day["verdict"]) == {"cannot be told"}
+    assert set(by_day["verdict"]) == {"undecided"}
     (month,) = by_month.to_dict("records")
     whole = MODEL.check(*rows_of(2_000, 1_900, 20_000, 200))
     assert month["period"] == "2026-04"
@@ -37,7 +37,7 @@ def test_months_and_models_stay_apart_in_the_order_of_their_days():
     trend = check_trend([*checks_of("2026-05-01", "2026-03-31"), other, *checks_of("2026-04-01")])
     assert trend["period"].tolist() == ["2026-03", "2026-04", "2026-04", "2026-05"]
     assert trend["threshold"].tolist() == [0.5, 0.5, 0.6, 0.5]
-    assert trend["verdict"].tolist() == ["cannot be told", "cannot be told", "missed", "cannot be told"]
+    assert trend["verdict"].tolist() == ["undecided", "undecided", "missed", "undecided"]
     assert check_trend([]).columns.tolist() == trend.columns.tolist()
     with pytest.raises(ValueError, match="`by`"):
         check_trend([], by="year")
@@ -55,7 +55,7 @@ def test_a_directory_keeps_one_check_a_day_and_writes_the_page(tmp_path):
     ]
     found = check_trend(tmp_path / "checks", by="day")
     pd.testing.assert_frame_equal(found, check_trend([checks[0], *checks_of("2026-05-02", b=10)], by="day"))
-    assert found["verdict"].tolist() == ["cannot be told", "missed"]
+    assert found["verdict"].tolist() == ["undecided", "missed"]
     text = page.read_text(encoding="utf-8")
     assert "The line is not held: fpr_ratio 0.100" in text
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
@@ -74,7 +74,9 @@ def test_what_is_no_check_is_refused_by_name(tmp_path):
         {"lines": {"odd": 1}},
     ):
         (tmp_path / "2026-05-02.json").write_text(json.dumps({**whole, "date": "2026-05-02", **change}))
-        with pytest.raises(ValueError, match=r"2026-05-02\.json' is no check of this release: move it out"):
+        with pytest.raises(
+            ValueError, match=r"2026-05-02\.json' is not a check of this release: move it out"
+        ):
             check_trend(tmp_path)
     with pytest.raises(ValueError, match="There is no directory"):
         check_trend(tmp_path / "none")

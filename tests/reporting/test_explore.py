@@ -193,7 +193,7 @@ def test_columns_are_two_bars_each_of_those_that_matter_most(summary, basis, sha
     chart = draw(summary, "columns")
     (rows,) = chart["datasets"].values()
     assert [(row["column"], row["which"]) for row in rows] == [
-        (column, which) for column in ("club", "loan") for which in ("gives sex away", "matters for loan")
+        (column, which) for column in ("club", "loan") for which in ("reveals sex", "matters for loan")
     ]
     assert [row["share"] for row in rows] == shares
     assert chart["encoding"]["y"]["sort"] == ["club", "loan"]
@@ -215,14 +215,14 @@ def test_a_pool_is_drawn_below_the_labelled_rows(summary):
 
 
 def test_without_a_pool_there_is_no_such_chart(summary):
-    with pytest.raises(ValueError, match="no rows without labels to draw: pass them to `explore` as `pool`"):
+    with pytest.raises(ValueError, match="no unlabelled rows to draw: pass them to `explore` as `pool`"):
         draw(summary, "pool")
 
 
 @pytest.mark.parametrize("part", [None, EFFECTS | {"cells": []}])
 def test_values_that_are_no_effects_have_no_such_chart(summary, part):
     summary["attributes"][0]["effects"] = part
-    with pytest.raises(ValueError, match="The values of 'sex' are no effects: nothing to draw"):
+    with pytest.raises(ValueError, match="The values of 'sex' are not effects: nothing to draw"):
         draw(summary, "effects")
 
 

@@ -1,8 +1,10 @@
 """The site as it was built: `make docs` builds it and then runs this."""
 
+import json
 import os
 import re
 import sys
+import tomllib
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +16,7 @@ import fado
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "_build" / "html"
 RELATIONS = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "preconnect", "manifest"}
+COLOUR = re.compile(r'(?:fill|stroke)="([^"]+)"')
 REMOTE = re.compile(r"\s*(?:https?:)?//", re.IGNORECASE)
 
 pytestmark = pytest.mark.skipif(
@@ -112,6 +115,29 @@ def test_pages_do_not_name_the_folders_of_the_machine_that_built_them():
     assert [page.name for page in pages if str(ROOT) in page.read_text(encoding="utf-8")] == []
 
 
+def test_no_link_stands_in_another():
+    nested = []
+    for page in SITE.rglob("*.html"):
+        if "_static" not in page.parts:
+            inside = re.findall(r"<a\b(?:(?!</a>).)*?<a\b[^>]*>", page.read_text(encoding="utf-8"), re.DOTALL)
+            nested += [(page.name, found[-80:]) for found in inside]
+    assert nested == []
+
+
+def test_every_page_lists_the_versions():
+    versions = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
+    page = (SITE / "guide" / "index.html").read_text(encoding="utf-8")
+    assert page.count('role="option"') == 2 * len(versions)  # once for narrow windows
+    assert 'role="option" href="../index.html"' in page
+
+
+def test_the_repository_stands_where_the_project_names_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Repository")
+    page = (SITE / "aim.html").read_text(encoding="utf-8")
+    assert (f'{address}/edit/main/docs/aim.md"' in page) == (address is not None)
+
+
 def test_every_public_class_and_function_has_a_page():
     modules = [
         "fado",
@@ -145,6 +171,10 @@ def test_every_command_and_option_stands_in_the_reference():
 def test_formulas_are_drawn():
     page = (SITE / "how_it_works.html").read_text(encoding="utf-8")
     assert page.count('<div class="formula"><svg') >= 10
+    colours = {
+        found for one in re.findall(r"<svg role.*?</svg>", page, re.DOTALL) for found in COLOUR.findall(one)
+    }
+    assert colours == {"currentColor"}  # that of the text around, which is light on dark pages
     assert "$" not in re.sub(r"<script.*?</script>|<[^>]+>", "", page, flags=re.DOTALL)
 
 

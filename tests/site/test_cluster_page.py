@@ -19,7 +19,7 @@ def test_values_are_made_on_the_cluster_that_is_named():
     rng = np.random.default_rng(0)
     names = {"X": rng.normal(size=(300, 3)), "y": rng.random(300) < 0.5, "z": rng.choice(["f", "m"], 300)}
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
     ) as cluster:
         exec(example.replace("tcp://scheduler:8786", cluster.scheduler_address), names)
         names["client"].close()

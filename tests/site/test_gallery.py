@@ -31,6 +31,11 @@ def test_a_script_is_short_and_leaves_a_picture(script):
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=NAMES)
+def test_a_picture_has_a_title(script):
+    assert re.search(r"\.properties\([^()]*title=", script.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=NAMES)
 def test_a_script_is_run_and_listed(script):
     assert script.name.startswith("plot_")
     assert (script.parent / "GALLERY_HEADER.rst").exists()

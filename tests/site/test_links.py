@@ -1,9 +1,12 @@
 """Links between pages lead somewhere, on a forge as on the site; so do the commands of what was measured."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+import fado
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -65,9 +68,17 @@ def test_every_page_of_the_guide_is_reached_from_the_start():
         reached.add(page)
         trees = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
         entries = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
-        ahead += [(page.parent / f"{re.sub('.*<|>', '', entry)}.md").resolve() for entry in entries]
+        paths = [page.parent / f"{re.sub('.*<|>', '', entry)}.md" for entry in entries]
+        found = [list(path.parent.glob(path.name)) if "*" in path.name else [path] for path in paths]
+        ahead += [path.resolve() for paths in found for path in paths]
         ahead = [page for page in ahead if page.exists()]  # others are the reference and the gallery
     assert sorted(set(DOCS.rglob("*.md")) & set(PAGES) - reached) == []
+
+
+def test_the_versions_of_the_site_begin_with_this_one():
+    versions = json.loads((DOCS / "_static" / "switcher.json").read_text(encoding="utf-8"))
+    assert versions[0] == {"version": fado.__version__, "url": ""}
+    assert all(entry["url"].endswith("/") for entry in versions[1:])
 
 
 MEASURED = (DOCS / "measured.md").read_text(encoding="utf-8")

@@ -16,7 +16,10 @@ INSIDE = {
     "cli",
 }  # for those who work on FADO; the last has a page of commands
 ROOT = Path(fado.__file__).parent
-PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name not in INSIDE)
+FOUND = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {
+    path.stem for path in ROOT.glob("[!_]*.py")
+}
+PACKAGES = sorted(FOUND - INSIDE)
 MODULES = ["fado", *(f"fado.{package}" for package in PACKAGES)]
 
 

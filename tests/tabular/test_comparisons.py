@@ -408,22 +408,22 @@ def test_values_made_with_booleans_are_called_alike():
         (
             "sex",
             {3: "x"},
-            r"^`group_names` of 'sex' names '3', a group of no row; its groups are '1', '2'\.$",
+            r"^`group_names` of 'sex' names '3', which no row has; its groups are '1', '2'\.$",
         ),
-        ("sex", {1: "2"}, "^`group_names` of 'sex' gives two groups the name '2': give each its own"),
+        ("sex", {1: "2"}, "^`group_names` of 'sex' gives two groups the name '2': give each another name"),
         ("sex", {1: "a", 2: "a"}, "gives two groups the name 'a'"),
-        ("sex", ["men", "women"], "must say which group each name is of, as in '1=men, 2=women'"),
+        ("sex", ["men", "women"], "must say which group each name is for, as in '1=men, 2=women'"),
         (
             "age",
             {30: "x"},
             "^`group_names` of 'age' are for groups, and it has more than 20 different numbers",
         ),
-        ("age>=50", ["old"], "must be two names, first of the rows where it holds, .* got 1; put quotes"),
+        ("age>=50", ["old"], "must be two names, first for the rows where it holds, .* got 1; put quotes"),
         ("age>=50", ["old", " old "], "gives two groups the name 'old'"),
         ("age>=50", {True: "age < 50"}, "gives two groups the name 'age < 50'"),
         ("age>=50", {"yes": "old"}, "names 'yes', and its groups are 'true' and 'false'"),
-        ("age>=50", ["", "young"], "must be words that tell groups apart, got ''"),
-        ("age>=50", ["old", "(missing)"], r"must be words that tell groups apart, got '\(missing\)'"),
+        ("age>=50", ["", "young"], "must be names that distinguish groups, got ''"),
+        ("age>=50", ["old", "(missing)"], r"must be names that distinguish groups, got '\(missing\)'"),
     ],
 )
 def test_names_that_do_not_fit_the_groups_are_refused(protected, names, message):
@@ -437,7 +437,7 @@ def test_names_that_are_none_are_refused():
         with pytest.raises(TypeError, match="`group_names` of 'sex' must be a mapping or a sequence, got"):
             named("sex", wrong)
     with pytest.raises(
-        ValueError, match=r"^`group_names` names 'age', which is none of the protected .* 'sex'"
+        ValueError, match=r"^`group_names` names 'age', which is not one of the protected .* 'sex'"
     ):
         read_attributes(list(PEOPLE), ["sex"], TARGET, {"age": {1: "x"}})
 
@@ -533,7 +533,7 @@ def test_a_comparison_is_what_python_says(numbers, symbol, value):
         ("source in ['WEB'", r"a bracket that is never closed, at \"\['WEB'\""),
         ("source in ['WEB, APP]", r"a quote that is never closed, at \"'WEB, APP\]\""),
         ("source in ['WEB' APP]", r"a quote .*only ',' or '\]' may follow the closing one"),
-        ("source in [WEB] APP", r"'&' or '|' and another comparison, or nothing, where 'APP' stands"),
+        ("source in [WEB] APP", r"'&' or '|' and another comparison, or nothing, instead of 'APP'"),
         ("source == 'WEB & flag == 1", r"a quote that is never closed, at \"'WEB & flag == 1\""),
         ("source == 'WEB' APP", r"only '&', '\|' or the end may follow the closing one"),
         ("'source == WEB", r"a quote that is never closed, at \"'source == WEB\""),
@@ -560,8 +560,8 @@ def test_a_comparison_is_what_python_says(numbers, symbol, value):
         ("(flag==1 & )", r"must have a comparison after '&'"),
         ("(flag)", "must compare 'flag' by one of"),
         ("(income>=)", "must give a value after '>='"),
-        ("(flag==1) income>0", r"'&' or '\|' and another comparison, or nothing, where 'income>0' stands"),
-        ("((flag==1) income>0)", r"where 'income>0\)' stands"),
+        ("(flag==1) income>0", r"'&' or '\|' and another comparison, or nothing, instead of 'income>0'"),
+        ("((flag==1) income>0)", r"instead of 'income>0\)'"),
         ("(" * 51 + "flag==1" + ")" * 51, "more than 50 parentheses within each other"),
     ],
 )

@@ -115,7 +115,7 @@ LATIN = "größe,b\n1,x\n".encode("latin-1")
 NO_UTF_8 = (
     "is not UTF-8 text: line {} has the byte 0x{}; convert it, for example with `iconv -f latin1 -t utf-8`."
 )
-NONE = "cannot be read as Parquet: it is none; if it is CSV, let its name end in .csv."
+NONE = "cannot be read as Parquet: it is not Parquet; if it is CSV, rename it to end in .csv."
 CUT = "cannot be read as Parquet: its end is missing; it is still being written, or was cut off."
 UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
 
@@ -139,7 +139,7 @@ BROKEN = {
     "bzip.csv": (bz2.compress(PLAIN), "is compressed: unpack it, for example with `bunzip2`."),
     "xz.csv": (lzma.compress(PLAIN), "is compressed: unpack it, for example with `unxz`."),
     "zip.csv": (b"PK\x03\x04...", "is a ZIP archive or a workbook: unpack it, or save the sheet as CSV."),
-    "parquet.csv": (parquet(), "is a Parquet file: let its name end in .parquet."),
+    "parquet.csv": (parquet(), "is a Parquet file: rename it to end in .parquet."),
     "cut.csv": (PLAIN + b"32", "cannot be read as CSV: CSV parse error: Expected 3 columns, got 1: 32."),
     "twice.csv": (b"a,a,b,b\n1,2,3,4\n", "has more than one column called 'a', 'b': rename them."),
     "text.parquet": (PLAIN, NONE),
@@ -270,8 +270,8 @@ def test_other_files_are_left_out_and_told(folder):
 
 REFUSED = {
     "none/a.csv": r"There is no file or directory '.*a\.csv'\.",
-    "z*.csv": r"z\*\.csv' fits no file that ends in \.csv or \.parquet\.",
-    "": r"has directories inside it \('sub'\): name the files that are meant with a pattern",
+    "z*.csv": r"z\*\.csv' matches no file that ends in \.csv or \.parquet\.",
+    "": r"has directories inside it \('sub'\): name the files with a pattern",
     "empty": r"The directory '.*empty' has no file that ends in \.csv or \.parquet\.",
     "readme.txt": r"readme\.txt' must end in \.csv or \.parquet, so that its format is known\.",
     "both": r"A table is in CSV or in Parquet files, not in both: '.*a\.csv' and '.*b\.parquet'; name those",
@@ -292,7 +292,7 @@ def test_what_cannot_be_meant(name, folder):
 
 
 def test_lists_that_cannot_be_meant(folder):
-    with pytest.raises(ValueError, match=r"a\.csv' would be read twice: name it once\."):
+    with pytest.raises(ValueError, match=r"a\.csv' would be read twice: list it once\."):
         open_source([folder / "a.csv", f"{folder}/*.csv"])
     with pytest.raises(ValueError, match="`paths` must name at least one file, directory or pattern"):
         open_source([])

@@ -118,12 +118,12 @@ def test_kinds():
     given = np.arange(40) % 25
     problem = read_problem(np.zeros((40, 1)), given, {"age": given})
     assert [variable.kind for variable in problem.variables] == ["continuous", "continuous"]
-    chosen = problem.with_kinds({"y": "classes", "age": "categorical"})
+    chosen = problem.with_kinds({"y": "classes", "age": "classes"})
     assert [variable.kind for variable in chosen.variables] == ["classes", "classes"]
     assert len(chosen.groups) == 25
     assert problem.with_kinds(None) is problem
     with pytest.raises(
-        ValueError, match=r"`kinds` names 'sex', which is none of the variables \['y', 'age'\]"
+        ValueError, match=r"`kinds` names 'sex', which is not one of the variables \['y', 'age'\]"
     ):
         problem.with_kinds({"sex": "classes"})
     with pytest.raises(ValueError, match=r"`kinds\['y'\]` must be 'classes' or 'continuous', got 'number'"):
@@ -297,14 +297,14 @@ def test_columns_without_names_are_found_by_position():
     ("first", "second", "told"),
     [
         (frame(age=[1, 2]), frame(agee=[1, 2]), "`validation` has no column 'age'; did you mean 'agee'"),
-        (np.ones((2, 2)), np.ones((2, 3)), "`validation` has 3 columns, and the rows to learn from have 2"),
-        (frame(u=[1, 2]), np.ones((2, 2)), "`validation` has 2 columns, and the rows to learn from have 1"),
+        (np.ones((2, 2)), np.ones((2, 3)), "`validation` has 3 columns, and the training rows have 2"),
+        (frame(u=[1, 2]), np.ones((2, 2)), "`validation` has 2 columns, and the training rows have 1"),
         (
             pd.DataFrame([[1, 2]] * 2, columns=["u", "u"]),
             frame(u=[1, 2]),
-            "Column 'u' is there more than once",
+            "Column 'u' appears more than once",
         ),
-        (csr_matrix(np.eye(2)), np.eye(2), "sparse matrices cannot be put together"),
+        (csr_matrix(np.eye(2)), np.eye(2), "sparse matrices cannot be joined"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(first, second, told):

@@ -196,7 +196,7 @@ def test_broken_pages_are_told_when_they_are_read(block, tmp_path):
 def test_a_file_that_changed_since_is_refused(tmp_path):
     source = open_source(written(tmp_path / "d", a={"x": [1]}))
     written(tmp_path / "d", a={"x": [1, 2]})
-    with pytest.raises(ValueError, match=r"a\.parquet' has changed while the table was read: begin again\."):
+    with pytest.raises(ValueError, match=r"a\.parquet' has changed while the table was read: start again\."):
         rows_of(source)
     (tmp_path / "d" / "a.parquet").unlink()
     with pytest.raises(ValueError, match=r"a\.parquet' cannot be read any more: No such file"):
@@ -332,7 +332,7 @@ def test_semicolons_and_decimal_commas(small_blocks, tmp_path):
 @pytest.mark.parametrize(
     ("first", "late", "said"),
     [
-        ("1", "many", r"holds 'many' in row 1,001, where the first rows of the files hold numbers: mend"),
+        ("1", "many", r"holds 'many' in row 1,001, where the first rows of the files hold numbers: correct"),
         ("true", "maybe", r"holds 'maybe' in row 1,001, where the first rows of the files hold booleans"),
         (
             f"{2**60}",
@@ -394,7 +394,7 @@ def test_what_breaks_late_is_a_sentence(content, said, small_blocks, tmp_path):
     [
         (b"gr\xf6,b\n1,x\n", "is not UTF-8 text: line 1 has the byte 0xf6"),
         (b"a,a\n1,2\n", "has more than one column called 'a': rename them"),
-        (b"PAR1....", "is a Parquet file: let its name end in .parquet"),
+        (b"PAR1....", "is a Parquet file: rename it to end in .parquet"),
         (b"a;b\n1,5;1.5\n2,5;2.5\n", "writes numbers with decimal commas and with decimal points"),
     ],
 )
@@ -408,4 +408,4 @@ def test_the_memory_of_a_row_and_of_a_block(small_blocks, tmp_path):
     source = open_source(written_csv(tmp_path, a="n,m\n" + "1,2\n" * 5000))
     assert source.bytes_per_row == pytest.approx(16, rel=0.05)
     assert source.about_rows == pytest.approx(5000, rel=0.01)
-    assert source.largest_unit.n_rows == pytest.approx(250, abs=2)  # lines of four bytes
+    assert source.largest_unit[1] == pytest.approx(250, abs=2)  # lines of four bytes

@@ -60,7 +60,9 @@ def test_kinds_override_the_rule():
 
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_missing_groups_are_a_group_of_their_own(missing):
-    with pytest.warns(UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a group .* '\(missing\)'"):
+    with pytest.warns(
+        UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a separate group, '\(missing\)'"
+    ):
         found = learnable(["a", "b", missing, "a", missing, "b"], name="z")
     assert found.classes == ("a", "b", "(missing)")
     np.testing.assert_array_equal(found.labels, [0, 1, 2, 0, 2, 1])
@@ -260,7 +262,7 @@ def test_groups_that_lose_their_rows_are_no_groups():
 
 
 def test_no_attribute_makes_no_groups():
-    with pytest.raises(ValueError, match="no protected attribute to make groups of"):
+    with pytest.raises(ValueError, match="no protected attribute to form groups"):
         group_rows([])
 
 

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=400), "b": RNG.normal(size=400)})
 z = pd.Series(np.where(RNG.random(400) < 0.4, "f", "m"), name="z")
 y = pd.Series((X["a"] + (z == "f") + RNG.normal(size=400) > 0.5).astype(int), name="y")
-OTHER_ROWS = "made with other labels `y`, or with the rows in another order"
+OTHER_ROWS = "computed with other labels `y`, or with the rows in another order"
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_values_of_attributes_without_a_name_serve_any(use, tmp_path):
             use(X, y, z.rename("gender"), valuation)
 
 
-@pytest.mark.filterwarnings("ignore:.*too close to tell")
+@pytest.mark.filterwarnings("ignore:.*too close to say")
 @pytest.mark.parametrize("valuator", [OutOfBagEntropy(n_bags=5), TreeInfluence()])
 def test_models_of_another_attribute_are_none_of_z(valuator):
     valuator.set_params(random_state=0, keep_models=True)

@@ -168,7 +168,7 @@ class Columns(DummyRegressor):
     ],
 )
 def test_probabilities_that_are_none_are_refused(estimator, message):
-    with pytest.raises(RuntimeError, match=f"^Odd on variable 'y' in bag 0 gave {message}: .* mend the"):
+    with pytest.raises(RuntimeError, match=f"^Odd on variable 'y' in bag 0 gave {message}, .* correct the"):
         fit(estimators=estimator, n_jobs=1)
     with pytest.raises(RuntimeError, match=r"^Odd on variable 'y' in bag 0 gave .* for 3 of 40 rows"):
         InBagEntropy(estimator, n_jobs=1).fit(X, Y)

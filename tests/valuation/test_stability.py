@@ -269,7 +269,7 @@ def test_other_valuators(valued, valuator, settings):
     assert (frame["rank_agreement"].abs() <= 1 + 1e-9).all()
     assert frame["top_overlap"].between(0, 1).all()
     if not isinstance(valuator, InBagEntropy):
-        with pytest.raises(ValueError, match="effects on validation rows: pass these rows as `validation`"):
+        with pytest.raises(ValueError, match="effects on validation data: pass them as `validation`"):
             valuation.stability(X, y, sensitive_features=z)
 
 
@@ -309,14 +309,14 @@ def test_entropies_of_unknown_origin_are_compared_with_the_usual_ones(valued):
     frame = given.stability(X, y, over="seeds", n_seeds=1)
     made = OutOfBagEntropy(random_state=1).fit(X, y).valuation_
     assert figures(frame, "y", "seeds") == pytest.approx(agreement(given["y"], made["y"]))
-    assert "It is not known what made these values" in frame.attrs["notes"][0]
+    assert "It is not known what computed these values" in frame.attrs["notes"][0]
 
 
 def test_without_attributes_the_target_alone_is_made_again(valued):
     X, y, _, valuation = valued
     frame = valuation.stability(X, y, over="seeds", n_seeds=1)
     assert list(frame["column"]) == ["y"]
-    assert frame.attrs["notes"] == ["Values of 'sex' were not made again: pass `sensitive_features`."]
+    assert frame.attrs["notes"] == ["Values of 'sex' were not recomputed: pass `sensitive_features`."]
 
 
 def test_groups_of_fewer_than_ten_rows_are_never_named():
@@ -400,7 +400,7 @@ def test_bad_input_is_refused_in_a_sentence(valued, asked, error, sentence):
 def test_values_that_cannot_be_made_again_say_so(valued):
     X, y, _, _ = valued
     with pytest.raises(
-        ValueError, match=r"not known what makes these values \('given'\): pass the `valuator`"
+        ValueError, match=r"not known what computed these values \('given'\): pass the `valuator`"
     ):
         Valuation.from_values({"y": np.arange(600.0)}).stability(X, y)
     new = OutOfBagEntropy(n_bags=5, keep_models=True, random_state=0).fit(X, y).value(X)
@@ -408,7 +408,7 @@ def test_values_that_cannot_be_made_again_say_so(valued):
         new.stability(X, y)
     assert figures(new.stability(), "y", "bags")[0] > 0.5
     other = OutOfBagEntropy([LogisticRegression()], random_state=0, n_jobs=1).fit(X[["debt"]], y).valuation_
-    with pytest.raises(ValueError, match="pass the `valuator` that made them"):
+    with pytest.raises(ValueError, match="pass the `valuator` that computed them"):
         other.stability(X[["debt"]], y)
 
 
@@ -454,7 +454,9 @@ def test_the_card_tells_what_the_values_are():
     assert text.startswith(
         "# Values of 100 rows\n\nOne number per row for 'y' (the target), 'sex'. It is not known how"
     )
-    assert "- 'y': entropy of the predicted classes: how unsure models are. It lies between 0 and 1." in text
+    assert (
+        "- 'y': entropy of the predicted classes: how uncertain models are. It lies between 0 and 1." in text
+    )
     spread = section(text, "How values are distributed")
     assert "- 'y': mean 0.495, quartiles 0.247, 0.495, 0.742." in spread
     assert "- 'sex': mean 0, quartiles 0, 0, 0; 50 rows have no value." in spread
@@ -465,7 +467,7 @@ def test_the_card_tells_what_the_values_are():
     assert "| y | bags | all rows | 100 | 1.000 | 1.000 |" in stable
     assert "- bags: another run of as many fits, estimated from the standard errors." in stable
     assert "- Values of 'sex' do not differ (all rows): there is nothing to rank." in stable
-    limits = section(text, "What they do not tell")
+    limits = section(text, "What they do not show")
     assert "not whether it is right" in limits
     assert "does not find wrong labels" in limits
     assert text._repr_markdown_() == text
@@ -477,12 +479,12 @@ def test_the_card_tells_how_values_were_made(valued):
     text = valuation.card(frame)
     assert "They are values by out-of-bag." in text
     assert "| y | seeds | all rows | 600 |" in section(text, "How stable they are")
-    made = section(text, "How they were made")
+    made = section(text, "How they were computed")
     for line in ("| n_bags | 10 |", "| seed | 0 |", "| columns hidden from the models of 'sex' | none |"):
         assert line in made
     effects = Valuation.from_values({"y": np.array([-0.00012345, 0.0, 2.0])}).card()
     assert "0 is neutral" in effects
-    assert "train again and look" in effects
+    assert "train again and measure" in effects
     assert "It is not known whether another run would rank rows alike." in effects
     with pytest.raises(TypeError, match="`stability` must be"):
         valuation.card([1, 2])

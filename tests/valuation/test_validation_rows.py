@@ -4,14 +4,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from fado.metrics import RATIO_NAMES, evaluate
 from fado.tabular import read_problem
-from fado.valuation._validation_rows import (
-    decide,
-    find_extremes,
-    measure_validation_rows,
-    performance_coefficients,
-    ratio_coefficients,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import read_validation_rows
 
 RNG = np.random.default_rng(0)
 N = 500
@@ -30,18 +23,18 @@ def rows(weights=None):
 def test_metrics_are_those_of_evaluate(weights):
     expected = evaluate(Y, P, sensitive_features=Z, max_fpr=0.1, sample_weight=weights)
     for ratio in RATIO_NAMES:
-        measured = measure_validation_rows(rows(weights), P, "tpr_at_fpr", ratio, 0.1)
+        measured = rows(weights).measure(P, "tpr_at_fpr", ratio, 0.1)
         assert measured == {"y": pytest.approx(expected["tpr"]), "z": pytest.approx(expected[ratio])}
-    measured = measure_validation_rows(rows(weights), P, "accuracy", "fpr_ratio", 0.1)["y"]
+    measured = rows(weights).measure(P, "accuracy", "fpr_ratio", 0.1)["y"]
     assert measured == pytest.approx(accuracy_score(Y, P >= 0.5, sample_weight=weights))
-    measured = measure_validation_rows(rows(weights), P, "log_loss", "fpr_ratio", 0.1)["y"]
+    measured = rows(weights).measure(P, "log_loss", "fpr_ratio", 0.1)["y"]
     assert measured == pytest.approx(-log_loss(Y, P, sample_weight=weights))
 
 
 @pytest.mark.parametrize("precision", [np.float64, np.float32])
 def test_a_sure_mistake_costs_what_it_costs_in_scikit_learn(precision):
     sure = np.where(P > 0.5, 1, 0).astype(precision)
-    measured = measure_validation_rows(rows(), sure, "log_loss", "fpr_ratio", 0.1)["y"]
+    measured = rows().measure(sure, "log_loss", "fpr_ratio", 0.1)["y"]
     expected = -log_loss(Y, np.column_stack([1 - sure, sure]))
     assert measured == pytest.approx(expected, rel=1e-6)  # 36 per mistake in double precision, and 16
     assert -37 < expected < 0
@@ -61,7 +54,7 @@ def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):
         rates = [np.average(events[members & (g == Z)], weights=own[members & (g == Z)]) for g in "abc"]
         return min(rates) / max(rates)
 
-    coefficients = ratio_coefficients(validated, groups, ratio, degrees)
+    coefficients = validated.ratio_coefficients(groups, ratio, degrees)
     for row in range(0, N, 50):
         moved = degrees.copy()
         moved[row] += 1e-6
@@ -70,11 +63,11 @@ def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):
 
 def test_rates_are_sums_of_coefficients():
     validated = rows(WEIGHTS)
-    predicted = decide(validated, P, 0.1)
-    measured = measure_validation_rows(validated, P, "tpr_at_fpr", "fpr_ratio", 0.1)["y"]
-    assert performance_coefficients(validated, "tpr_at_fpr") @ predicted == pytest.approx(measured)
+    predicted = validated.decide(P, 0.1)
+    measured = validated.measure(P, "tpr_at_fpr", "fpr_ratio", 0.1)["y"]
+    assert validated.performance_coefficients("tpr_at_fpr") @ predicted == pytest.approx(measured)
     half, nothing = P >= 0.5, np.average(Y == 0, weights=WEIGHTS)
-    accuracy = performance_coefficients(validated, "accuracy") @ half + nothing
+    accuracy = validated.performance_coefficients("accuracy") @ half + nothing
     assert accuracy == pytest.approx(accuracy_score(Y, half, sample_weight=WEIGHTS))
 
 
@@ -97,7 +90,7 @@ def test_a_group_that_weighs_nothing_lacks_what_the_ratio_is_about(ratio, lackin
     with pytest.raises(
         ValueError, match=f"`{ratio}` of 'z' is undefined: group 'b' has no {lacking} of any weight"
     ):
-        find_extremes(validated, validated.attributes[0], ratio, P > 0.5)
+        validated.extremes(validated.attributes[0], ratio, P > 0.5)
 
 
 @pytest.mark.parametrize(("ratio", "allowed"), [("fpr_ratio", "more"), ("fnr_ratio", "fewer")])
@@ -105,4 +98,4 @@ def test_a_ratio_without_events_is_undefined(ratio, allowed):
     validated = rows()
     never = np.full(N, ratio == "fnr_ratio")
     with pytest.raises(ValueError, match=f"use more validation rows or allow {allowed} false positives"):
-        find_extremes(validated, validated.attributes[0], ratio, never)
+        validated.extremes(validated.attributes[0], ratio, never)

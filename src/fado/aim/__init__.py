@@ -11,6 +11,7 @@ from fado.aim._interventions import lines_of as lines_of
 from fado.aim._learning import check_confidence as check_confidence
 from fado.aim._learning import check_line as check_line
 from fado.aim._learning import read_rows_apart as read_rows_apart
+from fado.aim._lines import expected_counts as expected_counts
 from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights as cell_weights
 

@@ -1,6 +1,6 @@
 """The command line. Every command wraps one call of the library.
 
-This module imports nothing that takes time, so that Ctrl-C finds `main` on guard from the very beginning.
+This module imports nothing that takes time, so that `main` handles Ctrl-C from the beginning.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ def main() -> None:
 
 
 def _stop_at_once_when_interrupted() -> None:
-    """Let Ctrl-C end the process without a word, as long as no command runs that has something to put away.
+    """Let Ctrl-C end the process without a message until a command runs that has something to clean up.
 
-    An exception would surface in the middle of an import, as a traceback or as another library's error.
+    An exception would appear in the middle of an import, as a traceback or as another library's error.
     """
     if getsignal(SIGINT) is default_int_handler:
         try:
             signal(SIGINT, SIG_DFL)
-        except ValueError:  # not the main thread, which alone hears of Ctrl-C
+        except ValueError:  # not the main thread, which alone receives Ctrl-C
             return

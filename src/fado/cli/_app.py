@@ -1,7 +1,7 @@
 """The program: all commands under one name, how it starts and ends, and its errors as sentences.
 
-Bad input ends in one sentence on stderr and exit code 2, never in a traceback. What takes time to import is
-imported by commands as they run: help needs none of it.
+Bad input ends with one sentence on stderr and exit code 2, never with a traceback. Commands import slow
+packages when they run: help needs none of them.
 """
 
 from __future__ import annotations
@@ -26,26 +26,16 @@ from fado._version import __version__
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["Interrupts", "build_app", "in_sentences", "interruptible", "refuse", "run_program", "stopping"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (
-    "value",
-    "sample",
-    "reweigh",
-    "query",
-    "generate",
-    "explore",
-    "aim",
-    "frontier",
-    "predict",
-    "audit",
-    "demo",
+    *("value", "sample", "reweigh", "query", "generate", "explore"),
+    *("aim", "frontier", "predict", "audit", "demo"),
 )
+HOMES = {"reweigh": "sample", "frontier": "aim"}  # the modules of commands that share one
 BAD_INPUT = 2
 INTERRUPTED = 130
-CLOSED_PIPE = 128 + 13  # what a shell says of a program that SIGPIPE ended, as `cat` and `grep` do
+CLOSED_PIPE = 128 + 13  # the code in a shell of a program that SIGPIPE ended, such as `cat`
 COMPARE_COLUMN = "compare it, as in `--target 'COL == label'` or `--target 'COL >= 1000'`"
 
 # arguments of the library whose options have other names, where a command has such an option
@@ -69,15 +59,15 @@ _OPTIONS = {
 
 
 def build_app() -> typer.Typer:
-    """Build the program, with every utility and intervention that is registered by now."""
-    import rich.table  # noqa: F401 - to be missed before a command works, not after
+    """Build the program, with every utility and intervention that is registered."""
+    import rich.table  # noqa: F401 - if it is missing, say so before a command works
     import typer
 
     from fado.cli.sample import offer_interventions
 
     app = typer.Typer(
         name="fado",
-        help="Fairness-aware data valuation: value rows, resample, reweigh, explore, compare.",
+        help="Fairness-aware data valuation: value, explore, resample and reweigh rows; train fairer models.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -93,18 +83,18 @@ def build_app() -> typer.Typer:
             False, "--version", callback=print_version, is_eager=True, help="Print the version."
         ),
     ) -> None:
-        """Fairness-aware data valuation: value rows, resample, reweigh, explore, compare."""
+        """Fairness-aware data valuation: value, explore, resample and reweigh rows; train fairer models."""
 
     app.callback()(program)
     for name in COMMANDS:
-        command = getattr(import_module(f"fado.cli.{name}"), name)
+        command = getattr(import_module(f"fado.cli.{HOMES.get(name, name)}"), name)
         app.command()(offer_interventions(command) if name in ("sample", "reweigh") else command)
     app.add_typer(import_module("fado.cli.experiment").experiment, name="experiment")
     return app
 
 
 def run_program() -> NoReturn:
-    """Run the program and leave, with the code of a closed pipe if nobody reads what it prints."""
+    """Run the program and exit, with the code of a closed pipe if nobody reads the output."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed before the program began
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - stays open to the end
@@ -116,16 +106,16 @@ def run_program() -> NoReturn:
         code = stop.code
         if code == 1 and isinstance(
             stop.__context__, BrokenPipeError
-        ):  # so typer and rich leave a closed pipe
+        ):  # how typer and rich exit at a closed pipe
             failures.append(stop.__context__)
-    except OSError as error:  # help and the like; commands have sentences for theirs
+    except OSError as error:  # of help and the like; commands have sentences for theirs
         failures.append(error)
     failures += [error for error in map(_flush, (sys.__stdout__, sys.__stderr__)) if error is not None]
     if not failures:
         raise SystemExit(code)
     if isinstance(failures[0], BrokenPipeError):
         raise SystemExit(CLOSED_PIPE)
-    refuse(f"what is printed cannot be written: {failures[0].strerror}.")
+    refuse(f"the output cannot be written: {failures[0].strerror}.")
 
 
 def _whole_app() -> typer.Typer:
@@ -139,25 +129,25 @@ def _whole_app() -> typer.Typer:
 
 
 def _flush(stream: TextIO | None) -> OSError | None:
-    """Write what is printed, and give the error if that cannot be done."""
+    """Flush a stream, and return the error if that fails."""
     if stream is None:
         return None
     try:
         stream.flush()
     except OSError as error:
-        # Python flushes once more in the end, and would complain
+        # Python flushes again at the end, and would raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return error
     return None
 
 
 class Interrupts:
-    """What Ctrl-C does while a command runs: it raises `KeyboardInterrupt`, the second time it ends all.
+    """Ctrl-C while a command runs: it raises `KeyboardInterrupt`, and the second time ends the process.
 
     Attributes
     ----------
     seen : bool
-        Whether there was one: a library may have turned it into an error of its own.
+        Whether there was one: a library may have turned it into another error.
     """
 
     def __init__(self) -> None:
@@ -171,7 +161,7 @@ class Interrupts:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupts]:
-    """Let Ctrl-C raise `KeyboardInterrupt`, and note that it did; a handler of somebody else's stays."""
+    """Let Ctrl-C raise `KeyboardInterrupt`, and note that it did; another program's handler stays."""
     before = signal.getsignal(signal.SIGINT)
     ours = (signal.SIG_DFL, signal.default_int_handler)
     if isinstance(before, Interrupts):
@@ -189,21 +179,24 @@ def interruptible() -> Iterator[Interrupts]:
 
 @contextmanager
 def stopping(store: Path) -> Iterator[None]:
-    """Stop a run that a store keeps at Ctrl-C and SIGTERM, at once at the second; with codes 130 and 143."""
+    """Stop a run with a store at Ctrl-C or SIGTERM, immediately at the second; with codes 130 and 143."""
 
     def stop(number: int, _: Any) -> None:
         signal.signal(number, lambda *_: os._exit(128 + number))
-        print("stopping; press again to stop at once", file=sys.stderr, flush=True)
+        print("stopping; press again to stop immediately", file=sys.stderr, flush=True)
         raise SystemExit(128 + number)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     except SystemExit as stopped:
-        print(f"stopped; what is done is kept in {store}: run again to resume.", file=sys.stderr)
+        print(
+            f"stopped; finished work is kept in {store}: run the same command again to resume.",
+            file=sys.stderr,
+        )
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(int(stopped.code or 0))  # all is put away: another signal could only change the exit code
+        os._exit(int(stopped.code or 0))  # all is saved: another signal could only change the exit code
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -244,13 +237,13 @@ def in_sentences(command: Command) -> Command:
 
 
 def refuse(sentence: Any, code: int = BAD_INPUT) -> NoReturn:
-    """Say what is wrong, and end the program."""
+    """Print what is wrong, and end the program."""
     _say("error", sentence)
     raise SystemExit(code) from None
 
 
 def _sentence_of(error: Exception) -> str | None:
-    """Give the sentence of an error that a user can mend; None is a fault of this program's."""
+    """Give the sentence of an error that a user can fix; None for a bug of this program."""
     if isinstance(error, MemoryError):
         return "not enough memory for this table: drop columns or use fewer rows."
     if isinstance(error, ModuleNotFoundError) and "pip install" not in str(error):
@@ -280,7 +273,7 @@ def _plain_warnings(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def _in_options(sentence: str, options: Mapping[str, str]) -> str:
-    """Say `--bags` where the library says `n_bags`, and what to do in terms of files."""
+    """Write `--bags` where the library says `n_bags`, and the fix as an option."""
     sentence = sentence.replace(COMPARE_TARGET, COMPARE_COLUMN)
     for argument, option in options.items():
         sentence = re.sub(rf"`{argument}`", f"`{option}`", sentence)

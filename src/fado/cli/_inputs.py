@@ -1,6 +1,6 @@
-"""What commands read: tables and the names on a command line, parts of the rows, values, budgets.
+"""Inputs of commands: tables and named columns, splits of the rows, values, budgets.
 
-This takes long to import, so that commands do so when they run.
+This takes long to import, so commands import it when they run.
 """
 
 from __future__ import annotations
@@ -44,26 +44,8 @@ from fado.utility import utility_class
 from fado.valuation import TargetNote, Valuation
 from fado.valuation.large import with_group_names
 
-__all__ = [
-    "Inputs",
-    "given_options",
-    "is_beyond_memory",
-    "load_values",
-    "names_several",
-    "read_aimed",
-    "read_elsewhere",
-    "read_group_names",
-    "read_inputs",
-    "rows_of",
-    "save_values",
-    "take_budget",
-    "take_inputs",
-    "target_of",
-    "utility_of",
-]
-
-_WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
-_TIMES_ITS_SIZE = 3.5  # what work on a table in memory takes; of valuing, by benchmarks/scale.py
+_WORTH_A_LOOK = 0.05  # of the free memory: smaller files always fit
+_TIMES_ITS_SIZE = 3.5  # memory for work on a table, relative to its size; measured by benchmarks/scale.py
 _QUOTED = r"""(?:"[^"]*"|'[^']*'|`[^`]*`)"""
 _NAMED = re.compile(
     rf"""\s*(?:(?P<group>{_QUOTED}|[^,="'`][^,=]*?)\s*=\s*)?(?P<name>{_QUOTED}|[^,]*?)\s*(?:,|$)"""
@@ -72,28 +54,28 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a command works on.
+    """The table of a command and the roles of its columns.
 
     Parameters
     ----------
     table : pyarrow.Table
-        All that the file holds.
+        The whole file.
     features : pyarrow.Table
-        What models may see.
+        The features.
     predicted : Expression
-        The target as it is written.
+        The target as it is written on the command line.
     target : pyarrow.ChunkedArray
         The target.
     labels : Labels
-        The same as classes; it has a positive one if there are two, or one was named.
+        The target as classes, with a positive one if there are two classes or one was named.
     expressions : dict of str to Expression
-        The protected attributes as they are written, by their names.
+        The protected attributes as they are written on the command line, by name.
     protected : dict of str to Series
-        The same, read: each row's group by what it is called.
+        The group of each row, per attribute.
     weight : ndarray or None
-        What each row counts.
+        The sample weights.
     groups : pyarrow.ChunkedArray or None
-        Which rows stay together.
+        Which rows belong together.
     """
 
     table: pa.Table
@@ -118,34 +100,34 @@ class Inputs:
 
     @property
     def labelled(self) -> dict[str, pd.Series]:
-        """The protected attributes without names of `--group-names`: as files of values hold them."""
+        """The protected attributes without the names of `--group-names`, as in files of values."""
         return {name: replace(own, names={}).groups(self.table) for name, own in self.expressions.items()}
 
     @property
     def unseen(self) -> list[str]:
-        """The columns, other than the target, that no model may see."""
+        """The columns, other than the target, that are not features."""
         seen = {self.name, *self.features.column_names}
         return [name for name in self.table.column_names if name not in seen]
 
     @property
     def positive(self) -> Any:
-        """The positive label; None where there is none."""
+        """The positive label; None if there is none."""
         return None if self.labels.positive is None else self.labels.classes[self.labels.positive]
 
     @property
     def positives(self) -> npt.NDArray[np.bool_] | None:
-        """The rows of the positive label; None where there is none."""
+        """The rows with the positive label; None if there is none."""
         return None if self.labels.positive is None else self.labels.is_positive
 
     @property
     def weights(self) -> npt.NDArray[np.float64]:
-        """What each row counts; 1 if nobody says."""
+        """The sample weights; 1 if none are given."""
         return np.ones(self.n_rows) if self.weight is None else self.weight
 
     def hidden_columns(
         self, exclude: Sequence[str] | None, seen: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
-        """Give the columns, of those that are seen, that an attribute's models must not see."""
+        """Give the features that the models of each attribute must not use."""
         there = self.features.column_names
         self.predicted.check_apart("--exclude", exclude or [])
         by_hand = columns_named(there, exclude or [], "--exclude")
@@ -173,7 +155,7 @@ def read_inputs(
     split: str | None = None,
     group_names: Sequence[str] | None = None,
 ) -> Inputs:
-    """Read a table and pick from it what the command line names."""
+    """Read a table and the columns that the command line names."""
     table = read_table(data)
     there = table.column_names
     predicted = Expression.of(there, target, "target")
@@ -189,7 +171,7 @@ def read_inputs(
     for own in (predicted, *attributes):
         own.check(table)
     read = predicted.read(table, named=False)
-    column = column_from("y", read)  # as classes, even a number in every row: one of them may be positive
+    column = column_from("y", read)  # as classes, even for numbers: one of them may be positive
     codes, entries = column.encode()
     classes = tuple(map(column.label_of, entries))
     label = None if positive is None else label_named(classes, positive, "--positive")
@@ -207,7 +189,7 @@ def read_inputs(
 
 
 def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> dict[str, Any]:
-    """Read what groups are called: per attribute names by label, or two names of a comparison's groups."""
+    """Read names of groups: per attribute by label, or the two names of a comparison's groups."""
     known = {"".join(text.split()): text for text in protected}
     found: dict[str, Any] = {}
     for text in texts or ():
@@ -216,7 +198,7 @@ def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> d
         place = next((i for i, head in enumerate(heads) if head in known), None)
         if place is None:
             raise ValueError(
-                f"`--group-names` must begin with an attribute as `--protected` has it and a colon, as in "
+                f"`--group-names` must begin with an attribute of `--protected` and a colon, as in "
                 f"'age>=50: 50 and over, under 50' or 'sex: 1=men, 2=women', got {text!r}."
             )
         attribute = known[heads[place]]
@@ -227,12 +209,12 @@ def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> d
 
 
 def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
-    """Read names between commas, each with a group and '=' before it, or none."""
+    """Read names between commas, each with or without a group and '=' before it."""
     pairs: list[tuple[str | None, str]] = []
     at = 0
     while at < len(listed) or not pairs:
         match = _NAMED.match(listed, at)
-        assert match is not None  # noqa: S101 - whatever stands there is a name
+        assert match is not None  # noqa: S101 - the pattern matches any text
         pairs.append((_unquoted(match["group"]), _unquoted(match["name"]) or ""))
         at = match.end()
     groups = [group for group, _ in pairs if group is not None]
@@ -240,8 +222,8 @@ def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
         return [name for _, name in pairs]
     if len(set(groups)) < len(pairs):
         raise ValueError(
-            f"`--group-names` must give a group and '=' before every name, each group once, or before none, "
-            f"got {text!r}; put quotes around a name that holds a comma or '='."
+            f"`--group-names` must have a group and '=' before every name, each group once, or before none, "
+            f"got {text!r}; put quotes around a name that contains a comma or '='."
         )
     return {str(group): name for group, name in pairs}
 
@@ -263,7 +245,7 @@ def read_aimed(
     test_fraction: float | None = None,
     **named: Any,
 ) -> tuple[dict[str, float], Budget, dict[str, Inputs]]:
-    """Read what `fado aim` and `fado frontier` share: lines of ratios, the budget, and parts of the rows."""
+    """Read the lines of ratios, the budget, and the training, validation and test data."""
     from fado.aim import check_confidence, check_line, lines_of
     from fado.models import check_directory
 
@@ -277,18 +259,18 @@ def read_aimed(
     budget = take_budget(named) or Budget.read(None)
     for option, given in (("--validation", validation), ("--test", test)):
         if given and split is None:
-            raise ValueError(f"`{option}` names values of a column: name the column by `--split`.")
+            raise ValueError(f"`{option}` names values of a column: name the column with `--split`.")
     if split is not None and not (validation or test):
-        raise ValueError(f"`--split {split}` sets no rows apart: name values by `--validation` or `--test`.")
+        raise ValueError(f"`--split {split}` needs values: name them with `--validation` or `--test`.")
     if test and test_fraction is not None:
-        raise ValueError("`--test` and `--test-fraction` both say which rows are test rows: give one.")
+        raise ValueError("`--test` and `--test-fraction` both define the test data: give one of them.")
     check_directory(out)
     inputs = read_inputs(data, split=split, **named)
     return lines, budget, _split(inputs, split, {"validation": validation, "test": test})
 
 
 def take_budget(named: dict[str, Any]) -> Budget | None:
-    """Take the budget from the options that may set it, at most one of four; None if none does."""
+    """Take the budget from the four options that may set it; None if none does."""
     kinds = {
         "max_fpr": "fpr",
         "max_selection_rate": "selection_rate",
@@ -298,7 +280,7 @@ def take_budget(named: dict[str, Any]) -> Budget | None:
     given = {option: limit for option in kinds if (limit := named.pop(option, None)) is not None}
     if len(given) > 1:
         raise ValueError(
-            "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all say what decides: give one."
+            "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all limit decisions: give one."
         )
     for option, limit in given.items():
         try:
@@ -311,7 +293,7 @@ def take_budget(named: dict[str, Any]) -> Budget | None:
 
 
 def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str, Inputs]:
-    """Give the rows to train on, and those of each part that is named."""
+    """Give the training data and the named parts."""
     if split is None:
         return {"train": inputs}
     column = column_from(split, inputs.table.column(split))
@@ -326,12 +308,12 @@ def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str
                 told = str(error).replace("a label of the target", f"a value of {split!r}")
                 raise ValueError(told) from None
             if code in chosen:
-                raise ValueError(f"`--{name} {value}` is named before, by `--{chosen[code]}`: name it once.")
+                raise ValueError(f"`--{name} {value}` is already named by `--{chosen[code]}`: name it once.")
             chosen[code] = name
     parts = {"train": ~np.isin(codes, [*chosen])}
     if not parts["train"].any():
         shown = list_names([repr(label) for label in labels])
-        raise ValueError(f"No rows are left to train on: {split!r} has the values {shown}.")
+        raise ValueError(f"No rows are left for training: {split!r} has the values {shown}.")
     for name in named:
         parts[name] = np.isin(codes, [code for code, own in chosen.items() if own == name])
     return {name: take_inputs(inputs, np.flatnonzero(own)) for name, own in parts.items() if own.any()}
@@ -352,12 +334,12 @@ def take_inputs(inputs: Inputs, rows: npt.NDArray[np.integer[Any]]) -> Inputs:
 
 
 def target_of(inputs: Inputs) -> pd.Series:
-    """Give the target as a Series that has its name."""
+    """Give the target as a Series with its name."""
     return inputs.target.to_pandas().rename(inputs.name)
 
 
 def rows_of(part: Inputs | None) -> tuple[Any, ...] | None:
-    """Give the rows of a part as Python takes them: features, target, attributes and weights, if any."""
+    """Give the rows of a part for Python: features, target, attributes and weights, if any."""
     if part is None:
         return None
     rows = (part.features, target_of(part), part.protected)
@@ -373,15 +355,15 @@ def load_values(path: Path, inputs: Inputs) -> Valuation:
     """Read values, and refuse those of another target or of rows in another order."""
     valuation = with_group_names(Valuation.load(path), [*inputs.expressions.values()])
     name, target = inputs.name, inputs.target
-    note = valuation.provenance.made_for  # values that were not made on a command line have none
+    note = valuation.provenance.made_for  # None for values that were not computed on the command line
     if note is not None and note.target != name:
         raise ValueError(
-            f"The values in {str(path)!r} are of the target {note.target!r}, not of {name!r}: name another "
+            f"The values in {str(path)!r} are for the target {note.target!r}, not for {name!r}: name another "
             "file, or value this target."
         )
     if note is not None and len(valuation) == len(target) and note.digest != _digest(target):
         raise ValueError(
-            f"The values in {str(path)!r} were made for a table whose {name!r} differs or stands in another "
+            f"The values in {str(path)!r} were computed for a table whose {name!r} differs or has another "
             "order: value this table."
         )
     return valuation
@@ -393,18 +375,18 @@ def _digest(target: pa.ChunkedArray) -> str:
 
 
 def utility_of(name: str, alpha: float, attributes: Sequence[str], valuation: Valuation) -> Any:
-    """Make the utility, over the attributes that were asked for: a valuation may hold more."""
+    """Make the utility of the named attributes: a valuation may have more."""
     for attribute in attributes:
         if attribute not in valuation.protected:
             has = ", ".join(map(repr, valuation.protected)) or "no protected attribute"
             raise ValueError(
-                f"`--values` has no values of the protected attribute {attribute!r}; it has {has}."
+                f"`--values` has no values for the protected attribute {attribute!r}; it has {has}."
             )
     return utility_class(name)(alpha=alpha).over(attributes)
 
 
 def given_options(options: Mapping[str, Any]) -> str:
-    """List, for a message, the options that were given; an empty text if none was."""
+    """List the options that were given, for a message; an empty text if none was."""
     return list_names(
         [
             f"`{option}`"
@@ -415,12 +397,12 @@ def given_options(options: Mapping[str, Any]) -> str:
 
 
 def names_several(data: Path) -> bool:
-    """Tell whether this is a directory, or a pattern of names."""
+    """Say whether this is a directory or a pattern of names."""
     return data.is_dir() or (not data.exists() and is_pattern(str(data)))
 
 
 def is_beyond_memory(data: Path, doing: str) -> bool:
-    """Tell whether work on a file in memory would take more than is free, and say so."""
+    """Say whether work on a file would need more than the free memory, and print it."""
     free = free_memory()
     if free is None or not data.is_file() or data.suffix.lower() not in ENDINGS:
         return False
@@ -431,15 +413,15 @@ def is_beyond_memory(data: Path, doing: str) -> bool:
     if need <= free:
         return False
     print(
-        f"{doing} {data} in memory would take about {format_memory(need)}, and {format_memory(free)} are "
-        "free: it is read part by part, as with `--memory`.",
+        f"{doing} {data} in memory would need about {format_memory(need)}, and {format_memory(free)} are "
+        "free: it is read in parts, as with `--memory`.",
         file=sys.stderr,
     )
     return True
 
 
 def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str], row_id: str | None) -> Valuation:
-    """Read values for the target and for each attribute, matched to a table's rows by id or position."""
+    """Read values for the target and each attribute, matched to a table's rows by id or position."""
     values = read_table(path)
     columns = _columns_of_values(path, values.column_names, attributes)
     if row_id is None:
@@ -452,7 +434,7 @@ def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str], row_i
 
 
 def _columns_of_values(path: Path, names: Sequence[str], attributes: Sequence[str]) -> dict[str, str]:
-    """Find the column that holds each variable's values."""
+    """Find the column of each variable's values."""
     if "y" in attributes:
         raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
     called = {"y": ["y", "v_y"]} | {name: [name] for name in attributes}
@@ -465,24 +447,24 @@ def _columns_of_values(path: Path, names: Sequence[str], attributes: Sequence[st
         if not found:
             wanted = " or ".join(map(repr, known))
             raise ValueError(
-                f"{str(path)!r} has no column of values for {what}: it must be called {wanted}"
+                f"{str(path)!r} has no column of values for {what}: it must be named {wanted}"
                 f"{closest_names(variable, names)}"
             )
         if len(found) > 1:
             raise ValueError(
-                f"{str(path)!r} has two columns of values for {what}, {found[0]!r} and {found[1]!r}: leave "
-                "one out."
+                f"{str(path)!r} has two columns of values for {what}, {found[0]!r} and {found[1]!r}: remove "
+                "one."
             )
         columns[variable] = found[0]
     return columns
 
 
 def _check_positions(path: Path, values: pa.Table, table: pa.Table, used: Sequence[str]) -> None:
-    """Refuse another number of rows; warn if a column of both files says that the rows are others."""
+    """Refuse another number of rows; warn if a column of both files shows that the rows differ."""
     if values.num_rows != table.num_rows:
         raise ValueError(
             f"{str(path)!r} has {values.num_rows:,} rows and the table has {table.num_rows:,}: give every "
-            "row a line, or name a row id that both files have by `--from-id`."
+            "row a line, or name a row id of both files with `--from-id`."
         )
     shared = set(table.column_names).difference(used)
     for name in values.column_names:
@@ -491,14 +473,14 @@ def _check_positions(path: Path, values: pa.Table, table: pa.Table, used: Sequen
         theirs, own = _comparable(values.column(name), table.column(name))
         if not theirs.equals(own):
             warn_user(
-                f"Rows are matched by their position, but column {name!r} of {str(path)!r} differs from the "
-                f"table's: if it is a row id, name it by `--from-id {name}`."
+                f"Rows are matched by position, but column {name!r} of {str(path)!r} differs from the "
+                f"table's: if it is a row id, name it with `--from-id {name}`."
             )
             return
 
 
 def _places(path: Path, values: pa.Table, table: pa.Table, row_id: str) -> pa.Array:
-    """Find the line of each row of the table by its id."""
+    """Find the line of each row of the table by id."""
     for what, names in (("The table", table.column_names), (repr(str(path)), values.column_names)):
         if row_id not in names:
             raise ValueError(
@@ -512,17 +494,17 @@ def _places(path: Path, values: pa.Table, table: pa.Table, row_id: str) -> pa.Ar
     if len(lacking):
         raise ValueError(
             f"{str(path)!r} has no line for {len(lacking):,} of the table's {len(own):,} rows ({row_id} "
-            f"{list_names(_shown(lacking))}): add them, with an empty value if they have none."
+            f"{list_names(_shown(lacking))}): add them, with an empty cell for rows without a value."
         )
     if len(theirs) > len(own):
-        warn_user(f"{len(theirs) - len(own):,} lines of {str(path)!r} are of no row of the table: left out.")
+        warn_user(f"{len(theirs) - len(own):,} lines of {str(path)!r} match no row of the table: ignored.")
     return places
 
 
 def _check_ids(what: str, row_id: str, ids: pa.Array) -> None:
     missing = ids.null_count
     if missing:
-        raise ValueError(f"{what} has no {row_id!r} in {missing:,} rows: give each an id of its own.")
+        raise ValueError(f"{what} has no {row_id!r} in {missing:,} rows: give every row an id.")
     counts = pc.value_counts(ids)
     repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):
@@ -532,7 +514,7 @@ def _check_ids(what: str, row_id: str, ids: pa.Array) -> None:
 
 
 def _shown(ids: pa.Array) -> list[str]:
-    """Give ids for a message, which names a few of them."""
+    """Give a few ids for a message."""
     return [repr(entry) for entry in ids.slice(0, 6).to_pylist()] + [""] * max(len(ids) - 6, 0)
 
 
@@ -561,36 +543,21 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Give the values of a column, NaN where a row has none."""
-    kind = column.type
-    if column.null_count == len(column):
-        raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        row, shown = _first_text(column)
+    entries, kind, what = column.to_pandas(), column.type, "numbers"
+    numbers = pd.to_numeric(entries, errors="coerce").to_numpy(np.float64)
+    wrong = (entries.notna() & np.isnan(numbers)).to_numpy()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        wrong, what = np.isinf(numbers), "finite numbers"
+    elif not wrong.any():  # booleans, and numbers that are written as text
+        wrong = entries.notna().to_numpy()
+    if entries.isna().all():
+        raise ValueError(f"Column {name!r} of {str(path)!r} is empty: fill it.")
+    if wrong.any():
+        row = int(wrong.argmax())
+        entry = column[row].as_py()
+        shown = entry[:30] if isinstance(entry, str) else entry
         raise ValueError(
-            f"Column {name!r} of {str(path)!r} must hold numbers, got {shown!r} in row {row} (the first is "
-            "0): mend it, or leave the cell empty if the row has no value."
+            f"Column {name!r} of {str(path)!r} must contain {what}, got {shown!r} in row {row} (the first is "
+            "0): correct it, or leave the cell empty if the row has no value."
         )
-    numbers = column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64, copy=False)
-    if np.isinf(numbers).any():
-        row = int(np.argmax(np.isinf(numbers)))
-        raise ValueError(
-            f"Column {name!r} of {str(path)!r} must hold finite numbers, got {numbers[row]} in row {row} "
-            "(the first is 0): mend it, or leave the cell empty if the row has no value."
-        )
-    if np.isnan(numbers).all():
-        raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
     return numbers
-
-
-def _first_text(column: pa.ChunkedArray) -> tuple[int, Any]:
-    """Find the first entry that is no number."""
-    for row, entry in enumerate(column.to_pylist()):
-        try:
-            float(entry)
-        except (TypeError, ValueError):
-            if entry is not None:
-                return row, str(entry)[:30]
-        else:
-            if isinstance(entry, bool):
-                return row, entry
-    return 0, column[0].as_py()

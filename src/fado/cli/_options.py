@@ -1,6 +1,6 @@
-"""From functions to commands: options are what a function's signature and docstring say, shared ones once.
+"""Commands from functions: options come from a function's signature and docstring, shared ones from here.
 
-Nothing here takes time to import: this is all that help needs.
+Nothing here takes time to import: help needs only this.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import typer
 from fado._checks import check_count
 from fado.cli._app import in_sentences, refuse
 
-__all__ = ["AIMED", "MIN_GROUP_SIZE", "SETTINGS", "command", "described"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 Parity = Literal["FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds"]
 
@@ -26,12 +24,12 @@ AIMED = (  # what `fado aim` and `fado frontier` share
     *("target", "protected", "positive", "drop", "weight", "group_names", "split", "validation", "test"),
     *("ratio", "at_least", "max_fpr", "max_selection_rate", "top_k", "threshold"),
 )
-# of our own interventions, declared below as the registry has them, which takes long to import
+# of the built-in interventions, declared below since their registry takes long to import
 SETTINGS = {
     "sample": ("strength",),
     "reweigh": ("scaling", "negative", "floor", "prevalence_correction", "constraint", "point"),
 }
-# beyond these no machine gets through: a slip of the finger is noticed before anything is read
+# larger numbers are typing errors, refused before anything is read
 BOUNDS = {
     "bags": (1, 100_000),
     "jobs": (-4_096, 4_096),
@@ -78,47 +76,46 @@ def shared(
     jobs: int | None = None,
     dask: str | None = None,
 ) -> None:
-    """Declare options for commands that do not describe these themselves.
+    """Declare the options that commands share.
 
     Parameters
     ----------
     data : DATA
         The table: a .csv or .parquet file.
     data_in_parts : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
+        The table: a .csv or .parquet file, or a directory or pattern of such files, which is read in parts.
     target : COL|"COL>=9"
-        The column to be predicted; or whether a comparison holds, written as for `--protected`, whose columns
-        no model sees: 'readmitted != NO', 'amount >= 1000'.
+        The column to be predicted, or a comparison such as 'readmitted != NO' or 'amount >= 1000', written as
+        for `--protected`. The columns of a comparison are not features.
     protected : COL|"COL>=50"
-        A protected attribute. May be repeated. A column, or a comparison by >=, >, <=, <, ==, != or in:
-        'age>=50', 'race in [White, Asian]'. & joins comparisons that all must hold, | those of which one
-        must: 'age_65 == 1 | age_75 == 1'. & binds tighter; parentheses change that. Put names and values that
-        contain such signs in quotes: '"a>=b" >= 3'.
+        A protected attribute: a column, or a comparison with >=, >, <=, <, ==, != or in, such as 'age>=50' or
+        'race in [White, Asian]'. Join comparisons with & (and) or | (or): 'age_65 == 1 | age_75 == 1'. &
+        binds tighter than |; use parentheses to change that. Put names and values that contain such signs in
+        quotes: '"a>=b" >= 3'. May be repeated.
     out : FILE
         The file to write, .csv or .parquet.
     out_in_parts : FILE|DIR
-        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        The file to write, .csv or .parquet. For a table that is read in parts: a directory or a .parquet
         file.
     positive : LABEL
-        The target's positive label; the larger of two if not given.
+        The positive label of the target; by default the larger of two.
     exclude : COL|'AGE_*'
-        A column, or a pattern of columns, that models of protected attributes must not see. May be repeated.
+        A column, or a pattern of columns, that models of protected attributes must not use. May be repeated.
     drop : COL|'ID_*'
-        A column, or a pattern of columns, that no model may see, like an id. May be repeated.
+        A column, or a pattern of columns, that is not a feature, such as an id. May be repeated.
     weight : COL
-        A column that says how much each row counts, like survey weights; no model sees it.
+        A column of sample weights, such as survey weights; it is not a feature.
     group_names : "COL>=50: NAME, NAME"|"COL: GROUP=NAME, ..."
-        What groups of a protected attribute are called. Of a comparison, first the rows where it holds:
-        'age>=50: 50 and over, under 50'. Of a column, by its values: 'sex: 1=men, 2=women'. Put names that
-        hold a comma or = in quotes. May be repeated, once per attribute. Without it, groups of a comparison
-        are called by what it compares: age >= 50 and age < 50.
+        Names for the groups of a protected attribute. For a comparison, first the name of the rows where it
+        is true: 'age>=50: 50 and over, under 50'. For a column, by value: 'sex: 1=men, 2=women'. Put names
+        that contain a comma or = in quotes. May be repeated, once per attribute. By default, groups of a
+        comparison are named age >= 50 and age < 50.
     values : FILE|DIR
-        The values of the rows, as `fado value` writes them; for interventions that use values.
+        The values of the rows, written by `fado value`; for interventions that use values.
     alpha : A
-        Weight of performance against fairness in a utility, 0 to 1; for interventions that use values.
+        Weight of performance versus fairness in the utility, 0 to 1; for interventions that use values.
     utility : choice, default=linear
-        How a row's values combine into its utility; for interventions that use values.
+        How the values of a row are combined into its utility; for interventions that use values.
     strength : S, default=1.0
         How far groups' rates move to the highest rate, 0 to 1.
     scaling : choice, default=minmax
@@ -134,38 +131,38 @@ def shared(
     point : P, default=0.5
         The place on fairlearn's grid of multipliers, 0 to 1.
     ratio : NAME[=LINE], default=fpr_ratio
-        A ratio between groups that must reach a line: fpr_ratio, fnr_ratio, tpr_ratio, selection_rate_ratio
-        or equalized_odds_ratio; its line as in fpr_ratio=0.8. May be repeated: all lines must hold.
+        A ratio between groups and the line that it must reach, such as fpr_ratio=0.8. The ratio is fpr_ratio,
+        fnr_ratio, tpr_ratio, selection_rate_ratio or equalized_odds_ratio. May be repeated: all lines must be
+        reached.
     at_least : R, default=0.8
-        The line of a ratio that comes without one.
+        The line for ratios that name none.
     confidence : C
-        Ask that lower bounds of the ratios at this confidence reach their lines.
+        Require that the lower confidence bounds of the ratios, at this level, reach their lines.
     max_fpr : F, default=0.05
-        The share of negatives that may be predicted positive.
+        The largest false-positive rate.
     max_selection_rate : S
-        Instead of `--max-fpr`: the share of all rows that may be predicted positive.
+        Instead of `--max-fpr`: the largest share of all rows that are predicted positive.
     top_k : K
-        Instead of `--max-fpr`: how many rows of a part may be predicted positive.
+        Instead of `--max-fpr`: how many rows of a part are predicted positive.
     threshold : T
-        Instead of `--max-fpr`: rows that score at least this are predicted positive.
+        Instead of `--max-fpr`: rows with at least this score are predicted positive.
     split : COL
-        A column, such as a month, by whose values `--validation` and `--test` set rows apart; no model sees
-        it.
+        A column, such as a month, whose values define validation and test data with `--validation` and
+        `--test`; it is not a feature.
     validation : VALUE
-        A value of the `--split` column whose rows are validation rows. May be repeated.
+        A value of the `--split` column whose rows are validation data. May be repeated.
     test : VALUE
-        A value of the `--split` column whose rows are test rows. May be repeated.
+        A value of the `--split` column whose rows are test data. May be repeated.
     bags : N, default=10 for oob, else the valuator's own
-        How many bags of rows models are trained on.
+        The number of bags, random subsets of the rows that models are trained on.
     min_group_size : N, default=30
-        Groups of fewer rows that are also less than 1 % of the table are too small to be compared; 0
-        compares all.
-    memory : SIZE, default=three quarters of what is free
-        Read the table part by part, and use no more memory than this, such as 4GB.
+        Groups with fewer rows that are also less than 1 % of the table are not compared; 0 compares all.
+    memory : SIZE, default=three quarters of the free memory
+        Read the table in parts, and use at most this much memory, such as 4GB.
     seed : N, default=0
         The same seed gives the same result.
     jobs : N
-        How many fits run side by side; one per core if not given.
+        How many fits run in parallel; by default one per core.
     dask : ADDRESS
         The scheduler of a Dask cluster to run the fits on.
     """
@@ -174,8 +171,9 @@ def shared(
 def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]:
     """Make a command of a function: positional parameters are arguments, the others options.
 
-    Options are described in its docstring or, by the same name, in that of `shared`. Those of `shared` that
-    `names` lists it gets as ``**named``. Its errors are sentences. `in_parts` is for help on tables read so.
+    Options are described in its docstring or, by the same name, in that of `shared`. It gets the options of
+    `shared` in `names` as ``**named``. Its errors are sentences. `in_parts` is for tables that can be read in
+    parts.
     """
 
     def decorate(function: Command) -> Command:
@@ -200,7 +198,7 @@ def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]
 
 
 def _told(function: Callable[..., Any]) -> dict[str, tuple[str, str, str | None]]:
-    """Read a docstring: of every parameter what it says, what stands for its value, and its default."""
+    """Read a docstring: the description, metavar and default of every parameter."""
     entry = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+\n?)+)", re.MULTILINE)
     found = entry.findall(inspect.getdoc(function) or "")
     return {
@@ -211,12 +209,12 @@ def _told(function: Callable[..., Any]) -> dict[str, tuple[str, str, str | None]
 def described(
     parameter: inspect.Parameter, text: str, metavar: str | None = None, default: str | None = None
 ) -> inspect.Parameter:
-    """Give a parameter with its description, as typer reads it."""
+    """Give a parameter with its description, for typer."""
     kind: Any = parameter.annotation
     told: dict[str, Any] = {"help": text}
     if parameter.name in BOUNDS:
         told["callback"] = _check_bounds
-    if "Literal" not in str(kind) and kind is not bool:  # which say themselves what they may be
+    if "Literal" not in str(kind) and kind is not bool:  # these show their choices
         told["metavar"] = metavar
     if parameter.kind is parameter.KEYWORD_ONLY:
         if parameter.default is None and default is not None:
@@ -229,7 +227,7 @@ def described(
 
 
 def _check_bounds(option: typer.CallbackParam, number: int | None) -> int | None:
-    """Refuse a number that no machine gets through."""
+    """Refuse a number that must be a typing error."""
     if number is None:
         return None
     try:

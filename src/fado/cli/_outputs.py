@@ -1,6 +1,6 @@
-"""What commands write and print: tables, settings, what became of groups, effects, verdicts on models.
+"""Outputs of commands: tables, settings, groups before and after, effects, verdicts on models.
 
-This takes long to import, so that commands do so when they run.
+This takes long to import, so commands import it when they run.
 """
 
 from __future__ import annotations
@@ -38,49 +38,30 @@ from fado.tabular import (
 )
 from fado.valuation import Valuation
 
-__all__ = [
-    "check_apart",
-    "check_output",
-    "check_writable",
-    "in_shown_order",
-    "print_before_after",
-    "print_card",
-    "print_changes",
-    "print_effects",
-    "print_lines",
-    "print_meanings",
-    "print_seen_sources",
-    "print_settings",
-    "print_table",
-    "signed",
-    "with_interval",
-    "write_table",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
-WIDTH = 80  # of text that goes to no terminal
-MOST_SMALL = 5  # small groups that have a line each; crossed attributes make hundreds
-MOST_LABELS = 10  # of a target without a positive label that are shown apart
+WIDTH = 80  # of text that does not go to a terminal
+MOST_SMALL = 5  # small groups with a line each; combined attributes can have hundreds
+MOST_LABELS = 10  # shown one by one, for a target without a positive label
 UNITS = {1: "per row", 1_000: "per 1,000 rows", 10**6: "per million rows", 10**9: "per billion rows"}
 _BOUND = "\N{NO-BREAK SPACE}"
-UNBROKEN = 10_000  # a table that goes to no terminal is as wide as its longest name
+UNBROKEN = 10_000  # width of a table that does not go to a terminal
 
 
 def check_output(
     path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS, option: str = "--out"
 ) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+    """Refuse, before any work, an output that cannot be written or would replace an input."""
     if path.suffix.lower() not in endings:
         raise ValueError(f"`{option}` must end in {' or '.join(endings)}, got {str(path)!r}.")
     check_writable(path.parent)
     check_replaceable(path)
     if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
-        raise ValueError(f"`{option}` is {str(path)!r}, which is read as well: name another file.")
+        raise ValueError(f"`{option}` is {str(path)!r}, which is also an input: name another file.")
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a directory that is not there, or that nothing can be written to."""
+    """Refuse a directory that does not exist or is not writable."""
     if not folder.is_dir():
         raise ValueError(f"The directory {str(folder)!r} does not exist: create it first.")
     if not os.access(folder, os.W_OK):
@@ -88,7 +69,7 @@ def check_writable(folder: Path) -> None:
 
 
 def check_apart(out: Path, folder: Path, named: str) -> None:
-    """Refuse, before any work is done, an output and a directory that is kept if one lies in the other."""
+    """Refuse, before any work, an output and a directory of which one is inside the other."""
     first, second = out.resolve(), folder.resolve()
     if first.is_relative_to(second) or second.is_relative_to(first):
         same = "the same place" if first == second else "one inside the other"
@@ -98,7 +79,7 @@ def check_apart(out: Path, folder: Path, named: str) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a CSV or Parquet file, whole or not at all."""
+    """Write a CSV or Parquet file; if that fails, no partial file is left."""
     with replacing(path, "The table") as temporary:
         if ending_of(path) == ".csv":
             write_csv(table, temporary)
@@ -124,7 +105,7 @@ def table_text(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
     console = Console()
     if not console.is_terminal:
         console.width = UNBROKEN
-    with console.capture() as captured:  # printed by us, since rich leaves the program when a pipe is closed
+    with console.capture() as captured:  # printed by us, since rich exits when a pipe is closed
         if title:
             console.print(Text(title, style="bold"))
         console.print(table)
@@ -132,14 +113,14 @@ def table_text(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
 
 
 def print_settings(settings: Mapping[str, Any]) -> None:
-    """Print what a command did its work with, a setting that has no value left out."""
+    """Print the settings of a command, without those that have no value."""
     told = ", ".join(f"{name}{_BOUND}{value}" for name, value in settings.items() if value is not None)
     lines = textwrap.fill(f"Settings: {told}.", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     print(lines.replace(_BOUND, " "))
 
 
 def in_shown_order(groups: Groups, attributes: Sequence[Variable]) -> list[int]:
-    """Order groups as tables show them: the largest first, parts of a range of numbers as they follow."""
+    """Order groups for tables: the largest first, ranges of numbers in their order."""
     if any(attribute.kind == "continuous" for attribute in attributes):
         return list(range(len(groups)))
     return [int(group) for group in np.argsort(-groups.sizes, kind="stable")]
@@ -154,7 +135,7 @@ def _cell(value: Any) -> str:
 
 
 def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int = 0) -> None:
-    """Print what became of groups by the factor of each row's weight, 0 for a row that was dropped."""
+    """Print groups before and after, from the factor of each row's weight (0 for a dropped row)."""
     groups = group_rows(inputs.attributes, quarters=True)
     small = small_groups(groups.sizes, min_group_size)
     changes = [
@@ -165,7 +146,7 @@ def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int 
 
 
 def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min_group_size: int) -> None:
-    """Print what became of groups and of all rows; small groups beyond a few are told in one line."""
+    """Print groups and all rows before and after; all but a few small groups share one line."""
     pooled = [own for own in changes if own.is_small][MOST_SMALL:]
     shown = [own for own in changes if own not in pooled]
     if pooled:
@@ -184,7 +165,7 @@ def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min
     print_table(f"Before and after, by {', '.join(attributes)}", header, lines)
     if any(own.is_small for own in changes):
         print(
-            f"* too small to be compared: fewer than {min_group_size} rows, less than "
+            f"* too small to compare: fewer than {min_group_size} rows and less than "
             f"{100 * SMALL_SHARE:g} % of the table"
         )
 
@@ -284,7 +265,7 @@ def _quartiles(values: FloatArray) -> FloatArray:
 
 
 def _unit(numbers: FloatArray) -> int:
-    """Choose per how many rows numbers are told, so that the largest is one that people can read."""
+    """Choose per how many rows numbers are shown, so that they are readable."""
     largest = np.nanmax(np.abs(numbers)) if not np.isnan(numbers).all() else 0.0
     if largest == 0:
         return 1
@@ -292,7 +273,7 @@ def _unit(numbers: FloatArray) -> int:
 
 
 def signed(number: float) -> str:
-    """Give a number with its sign; one that is small beyond three decimals by its power of ten."""
+    """Give a number with its sign; very small or large ones in powers of ten."""
     if np.isnan(number):
         return "-"
     if number == 0:
@@ -301,7 +282,7 @@ def signed(number: float) -> str:
 
 
 def print_meanings(valuation: Valuation, *, weighted: bool) -> None:
-    """Say what values mean; removing rows takes their effects away."""
+    """Print what values mean."""
     for name, scale in valuation.scales.items():
         print_lines(f"{'Values for the target' if name == 'y' else f'Values for {name}'}: {scale.meaning}.")
     what = "values times their weights, scaled to a mean of 1" if weighted else "values"
@@ -309,12 +290,12 @@ def print_meanings(valuation: Valuation, *, weighted: bool) -> None:
 
 
 def print_lines(sentence: str) -> None:
-    """Print a sentence in lines that a terminal can hold."""
+    """Print a sentence in lines of limited width."""
     print(textwrap.fill(sentence, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def print_card(model: ChosenModel) -> None:
-    """Print what the card begins with: before and after, then the verdict and what was tried."""
+    """Print the beginning of the card: before and after, then the verdict and what was tried."""
     card = model.card("dict")
     for section in card["sections"]:
         if section["title"] in ("Before and after", "Every group"):
@@ -327,14 +308,14 @@ def print_card(model: ChosenModel) -> None:
 
 
 def print_seen_sources(inputs: Inputs) -> None:
-    """Say which columns that make an attribute are among the features, if any is."""
+    """Print which features define a protected attribute, if any."""
     features = inputs.features.column_names
     sources = [column for own in inputs.expressions.values() for column in own.sources if column in features]
     if sources:
         names = ", ".join(map(repr, dict.fromkeys(sources)))
         print(
-            f"Decisions see {names}, of which a protected attribute is made. Leave it out with `--drop` if "
-            "they must not."
+            f"The model uses {names}, from which a protected attribute is computed. Use `--drop` if it must "
+            "not."
         )
 
 

@@ -1,19 +1,20 @@
-"""`fado aim`: one model whose decisions bring ratios between groups to their lines, with its card."""
+"""`fado aim` and `fado frontier`: one model, or the best of many, whose ratios reach their lines."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fado.cli._app import stopping
 from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
-
-__all__ = ["aim"]
 
 
 @command(*AIMED)
@@ -30,25 +31,24 @@ def aim(
     jobs: int | None = None,
     **asked: Any,
 ) -> None:
-    """Train a LightGBM model whose ratios between groups reach their lines, and write it with its card.
+    """Train a LightGBM model whose ratios between groups reach their lines; write it with a model card.
 
     Parameters
     ----------
     out : DIR
-        The directory to write the model and its card to.
+        The directory for the model and its card.
     by : choice
-        What is handed over: models of label and groups, combined; one model that learnt their scores; or one
-        that was trained with weights.
+        What is returned. scores: models of labels and groups, combined. student: one model trained on their
+        scores. weights: one model trained with sample weights.
     attributes : choice
-        Whether groups are combinations of the attributes, or each has its own.
-    test_fraction : F, default=no test rows
-        The share of the rows that is kept apart as test rows.
+        crossed: compare combinations of the attributes. each: compare the groups of each attribute.
+    test_fraction : F, default=no test data
+        The share of the rows that is kept as test data.
     """
     from lightgbm import LGBMClassifier
 
     from fado.aim import AimedEstimator
     from fado.cli._inputs import read_aimed, rows_of, target_of
-    from fado.cli._outputs import print_card, print_seen_sources
     from fado.models import write_model
 
     lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
@@ -77,19 +77,15 @@ def aim(
     chosen = model.to_model(test=rows_of(parts.get("test")))
     write_model(chosen, out)
     print(f"Aimed at {' and '.join(lines)} by {by}, in {model.n_fits_} fits on {train.n_rows:,} rows")
-    print_card(chosen)
     tested = parts["test"].n_rows if "test" in parts else 5_000
     chance = model.chance_on(tested)
-    if not math.isnan(chance):
-        shown = "the line" if len(lines) == 1 else "all lines"
-        print(f"{tested:,} fresh rows show {shown} with a probability of about {chance:.2f}.")
-    print_seen_sources(train)
-    print(f"The model and its card (card.md, card.html): {out}")
-    print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")
+    shown = "the line" if len(lines) == 1 else "all lines"
+    told = f"On {tested:,} new rows, {shown} will be reached with a probability of about {chance:.2f}."
+    _print_model(chosen, train, out, *([] if math.isnan(chance) else [told]))
 
 
 def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
-    """Set a share of the rows apart, of every label and group alike."""
+    """Split off a share of the rows, stratified by label and group."""
     from fado.cli._inputs import take_inputs
     from fado.tabular import deal_rows
 
@@ -106,3 +102,128 @@ def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
         name: take_inputs(inputs, np.flatnonzero(dealt == part))
         for part, name in enumerate(("train", "test"))
     }
+
+
+@command(*AIMED)
+def frontier(
+    data: Path,
+    *,
+    out: Path,
+    confidence: float | None = None,
+    max_fits: int = 60,
+    test_fraction: float | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    store: Path | None = None,
+    dossier: Path | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    dask: str | None = None,
+    **asked: Any,
+) -> None:
+    """Find the best model whose ratios between groups reach their lines; write it with a model card.
+
+    Parameters
+    ----------
+    out : DIR
+        The directory for the model, its card and a chart of all models.
+    max_fits : N
+        How many full fits the search may use.
+    test_fraction : F, default=0.2
+        The share of the rows that is kept as test data.
+    store : DIR
+        Save the search in this directory; run the same command again to resume it.
+    dossier : FILE
+        Also write a dossier (.html or .json): the best untouched model, alternatives with nearly equal
+        performance, and what was searched.
+    """
+    from fado.cli._inputs import read_aimed, rows_of, target_of
+    from fado.cli._outputs import check_apart, check_output
+    from fado.experiment import find_frontier
+    from fado.models import LANDSCAPE, write_model
+
+    if store is not None:
+        check_apart(out, store, "`--store`")
+    if dossier is not None:
+        check_output(dossier, [data], (".html", ".json"), "--dossier")
+    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
+    train = parts["train"]
+    if confidence is not None:
+        judged = parts.get("validation")  # without it, a fifth of the rows
+        share = 0.2 if judged is None else 1.0
+        _print_events(judged or train, share, lines, budget, confidence, min_group_size)
+    with nullcontext() if store is None else stopping(store):
+        found = find_frontier(
+            train.features,
+            target_of(train),
+            sensitive_features=train.protected,
+            ratio=lines if len(lines) > 1 else next(iter(lines)),
+            max_fits=max_fits,
+            budget=budget,
+            validation=rows_of(parts.get("validation")),
+            test=rows_of(parts.get("test")) or (0.2 if test_fraction is None else test_fraction),
+            pos_label=train.positive,
+            sample_weight=train.weight,
+            min_group_size=min_group_size,
+            store=store,
+            random_state=seed,
+            n_jobs=jobs,
+            client=dask,
+            progress=True,
+        )
+    model = found.closest(lines, confidence)
+    if model is None:
+        raise ValueError(
+            f"No model has a defined {' and '.join(lines)}: groups have too few rows of a label, or all "
+            "scores are equal."
+        )
+    write_model(model, out, landscape=lambda path: found.report(path, lines))
+    if dossier is not None:
+        found.dossier(dossier)
+    print(found)
+    beside = [f"Chart of all models: {out / LANDSCAPE}"]
+    beside += [] if dossier is None else [f"Dossier of alternatives: {dossier}"]
+    _print_model(model, train, out, *beside)
+
+
+def _print_model(model: Any, train: Inputs, out: Path, *more: str) -> None:
+    """Print the beginning of a model's card, and the files."""
+    from fado.cli._outputs import print_card, print_seen_sources
+
+    print_card(model)
+    print_seen_sources(train)
+    for line in (*more, f"Model and card (card.md, card.html): {out}"):
+        print(line)
+    print(f"To score other rows: fado predict {out} OTHER --out scores.parquet")
+
+
+def _print_events(
+    part: Inputs,
+    share: float,
+    lines: Mapping[str, float],
+    budget: Any,
+    confidence: float,
+    min_group_size: int,
+) -> None:
+    """Print before a search how many events the smallest group can have, and what that means."""
+    from fado.aim import expected_counts
+    from fado.cli._outputs import print_lines
+    from fado.tabular import group_rows, small_groups
+
+    groups = group_rows(part.attributes)
+    compared = np.flatnonzero(~small_groups(groups.sizes, min_group_size))
+    if part.positives is None or len(compared) < 2:
+        return
+    cells = [np.bincount(groups.codes[part.positives == label], minlength=len(groups)) for label in (0, 1)]
+    for ratio, line in lines.items():
+        negatives, positives = (np.float64(share) * own[compared] for own in cells)
+        counts = expected_counts(ratio, budget, negatives, positives)
+        if counts is None:
+            continue
+        least = int(counts.events.argmin())
+        bound = counts.bound(confidence)
+        follows = "" if bound >= line else f", below {line:g}: no model can be confirmed with these rows"
+        print_lines(
+            f"{ratio}: at the budget, the smallest group ({groups.titles[compared[least]]}) has about "
+            f"{counts.events[least]:,.0f} events in {share * part.n_rows:,.0f} validation rows; equal rates "
+            f"would have a lower bound of {bound:.3f} at {100 * confidence:g} % confidence{follows}."
+        )

@@ -1,4 +1,4 @@
-"""`fado audit`: decisions of any model by group, from a table of predictions."""
+"""`fado audit`: audit the decisions of any model by group, from a table of predictions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fado.cli._options import MIN_GROUP_SIZE, command
-
-__all__ = ["audit"]
 
 _WRITERS = {".html": "write_html", ".csv": "write_csv", ".json": "write_json"}
 _RATES = ("selection_rate", "tpr", "fpr", "precision", "impact_ratio")
@@ -36,17 +34,15 @@ def audit(
     out : FILE
         The file to write: a page (.html), the groups (.csv) or everything (.json). May be repeated.
     label : COL|"COL>=9"
-        The column of true labels, or the comparison that makes them. Without it, selection rates alone are
-        audited.
+        The column of true labels, or a comparison. Without it, only selection rates are audited.
     score : COL
-        The column of scores in [0, 1], which a budget or `--threshold` turns into decisions.
+        The column of scores in [0, 1]; a budget or `--threshold` turns them into decisions.
     decision : COL|"COL == yes"
-        Instead of `--score`: the column of decisions, or the comparison that makes them.
+        Instead of `--score`: the column of decisions, or a comparison.
     positive : LABEL
-        The positive label of `--label`; the larger of two if not given.
+        The positive label of `--label`; by default the larger of two.
     least_share : S
-        Groups of a smaller share of the rows are not compared, whatever their number of rows. New York's
-        Local Law 144 allows 0.02.
+        Groups with a smaller share of the rows are not compared. New York's Local Law 144 allows 0.02.
     confidence : C
         The confidence level of all intervals.
     """
@@ -56,7 +52,7 @@ def audit(
     from fado.tabular import Expression, column_from, label_named, read_attributes, read_table
 
     if (score is None) is (decision is None):
-        raise ValueError("Name the column of scores by `--score`, or that of decisions by `--decision`.")
+        raise ValueError("Name the column of scores with `--score`, or of decisions with `--decision`.")
     if positive is not None and label is None:
         raise ValueError("`--positive` names a label of `--label`: give both.")
     for path in out:

@@ -1,4 +1,4 @@
-"""`fado demo`: the main job on generated data."""
+"""`fado demo`: the main workflow on generated data."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from fado.cli.experiment import print_winners
 from fado.cli.explore import explore
 from fado.cli.value import value
 
-__all__ = ["demo"]
-
 ROWS = 50_000
 VARIANT = "II"  # whose untouched models are below the line
+FITS = 48  # to measure what removing rows does
 
 
 @command()
 def demo(*, out: Path = Path("demo")) -> None:
-    """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line.
+    """Generate fraud data, explore it, compare interventions, and train a model that reaches a line.
 
     Parameters
     ----------
     out : DIR
-        The directory to write the demo's files to.
+        The directory for the files of the demo.
     """
     from fado.datasets import make_account_fraud
 
@@ -38,20 +37,20 @@ def demo(*, out: Path = Path("demo")) -> None:
     data, values, report = out / "account_fraud.parquet", out / "values.parquet", out / "report.html"
     with replacing(data, "The demo's data") as temporary:
         make_account_fraud(ROWS, VARIANT, random_state=0).to_parquet(temporary)
-    print(f"Generated {ROWS:,} applications for a bank account: {data}")
+    print(f"Generated {ROWS:,} bank account applications: {data}")
     named: dict[str, Any] = {
         "target": "fraud_bool",
         "protected": ["customer_age>=50"],
-        "drop": ["month", "customer_age"],  # age makes the groups, and is no feature
+        "drop": ["month", "customer_age"],  # age defines the groups, and is not a feature
     }
     value(data, out=values, keep_probabilities=True, **named)
-    explore(data, values=values, out=out / "explore.html", retrain=48, **named)
+    explore(data, values=values, out=out / "explore.html", retrain=FITS, **named)
     experiment = _experiment(out / "experiment.toml", data)
     print(f"{experiment}: {out / 'experiment.toml'}")
     results = experiment.run(out / "store", progress=True)
     print_winners(results)
     results.report(report)
-    print(f"The landscapes: {report}")
+    print(f"Report of the experiment: {report}")
     # the months of the experiment
     named |= {"drop": ["customer_age"], "split": "month", "validation": ["4", "5"], "test": ["6", "7"]}
     aim(data, out=out / "model", **named)
@@ -59,7 +58,7 @@ def demo(*, out: Path = Path("demo")) -> None:
 
 
 def _experiment(config: Path, data: Path) -> Any:
-    """Write the quick example with the demo's data in the place of its own, and age no feature either."""
+    """Write the quick example with the data of the demo, and without age as a feature."""
     from fado.experiment import Experiment
 
     with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""`fado experiment`: every intervention, the same models after each, and what they achieve."""
+"""`fado experiment`: train the same models after every intervention, and compare them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from fado.cli._options import command
 if TYPE_CHECKING:
     from fado.experiment import Experiment, Results
 
-__all__ = ["experiment", "print_winners"]
-
 SHOWN_RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 SHOWN_GROUPS = 5
 FITS_FAILED = 1
 
 experiment = typer.Typer(
-    help="Compare interventions: train the same models after each, and measure all of them alike.",
+    help="Compare interventions: train the same models after each, and measure them in the same way.",
     no_args_is_help=True,
 )
 
@@ -30,19 +28,19 @@ experiment = typer.Typer(
 @experiment.command()
 @command()
 def init(config: Path, *, preset: Literal["quick", "paper"] = "quick") -> None:
-    """Write a commented configuration that runs as it stands.
+    """Write a commented configuration that can be run unchanged.
 
     Parameters
     ----------
     config : CONFIG.toml
         The TOML file of the experiment's configuration.
     preset : choice
-        quick runs in under a minute; paper is the paper's whole grid.
+        quick runs in less than a minute; paper is the whole grid of the paper.
     """
     from fado.experiment import Experiment
 
     Experiment.write_example(config, preset)
-    print(f"Written to {config}; run it with: fado experiment run {config} --store runs/{config.stem}")
+    print(f"Written to {config}. Run it with: fado experiment run {config} --store runs/{config.stem}")
 
 
 @experiment.command()
@@ -56,18 +54,18 @@ def run(
     retry_failed: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Run an experiment, or resume it where it was stopped.
+    """Run an experiment, or resume a stopped one.
 
     Parameters
     ----------
     config : CONFIG.toml
         The TOML file of the experiment's configuration.
     store : DIR
-        The directory to keep results in; run again to resume.
+        The directory for results; run the same command again to resume.
     retry_failed : flag
         Repeat fits that failed in an earlier run.
     dry_run : flag
-        Only print how many fits there are, and how long they may take.
+        Only print the number of fits and how long they may take.
     """
     chosen = _read(config, store)
     if dry_run:
@@ -106,7 +104,7 @@ def status(store: Path) -> None:
 @experiment.command()
 @command()
 def report(store: Path, *, out: Path) -> None:
-    """Write charts of all models, the best models and the configuration to one HTML page.
+    """Write one HTML page with charts of all models, the best models and the configuration.
 
     Parameters
     ----------
@@ -124,7 +122,7 @@ def report(store: Path, *, out: Path) -> None:
 
 
 def _read(config: Path, store: Path) -> Experiment:
-    """Read a configuration; if it cannot be read, say what the store says that it was made with."""
+    """Read a configuration; if that fails, say which plug-ins the store was made with."""
     from fado.experiment import Experiment, Results
 
     try:
@@ -143,12 +141,12 @@ def _read(config: Path, store: Path) -> Experiment:
 
 
 def print_winners(results: Results, at_least: float = 0.8) -> None:
-    """Print what counts as positive, and for every ratio each intervention's best model that keeps it.
+    """Print the positive label, and for every ratio the best model of each intervention that reaches it.
 
-    Of an intervention that has none the model that comes closest is told, in a table of its own.
+    For an intervention without such a model, another table has the model that comes closest.
     """
     if results.positive:
-        print(f"Positive is {results.positive}.")
+        print(f"Positive label: {results.positive}.")
     _print_notes(results)
     for metric in SHOWN_RATIOS:
         _print_ratio(results, metric, at_least)
@@ -158,27 +156,27 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
     from fado.cli._outputs import print_table
 
     winners = results.winners(metric, at_least).to_dict("records")
-    line = f"{metric} of at least {at_least} on the {results.chosen_on} part"
-    asked, achieve = results.config.evaluation, "what they achieve on the test part"
+    line = f"{metric} of at least {at_least} on {results.chosen_on} data"
+    asked, achieve = results.config.evaluation, "their figures on test data"
     if results.chosen_on != "test" and asked.threshold == "test" and asked.budget.spent is not None:
-        achieve += ", at a threshold that is set again there"
+        achieve += ", with a threshold that was set on test data"
     if asked.bootstrap:
         achieve += ", with 95 % intervals"
     best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
     whose = "of these interventions " if best else ""
     for title, rows in (
-        (f"Best models with a {line}, and {achieve}", best),
-        (f"No model {whose}has a {line}; the closest, and {achieve}", closest),
+        (f"Best models with a {line}; {achieve}", best),
+        (f"No model {whose}has a {line}; the closest models, and {achieve}", closest),
     ):
         if rows:
             cells = [cells for row in rows for cells in _winner_cells(row, results.attributes)]
             print_table(title, ["intervention and settings", "TPR", metric, "model"], cells)
     if not winners:
-        print(f"No model can be compared by its {metric}.")
+        print(f"No model has a defined {metric}.")
 
 
 def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> list[list[Any]]:
-    """Give a row of one model's settings and metrics, and below it one for the ratio of each attribute."""
+    """Give a row of one model's settings and metrics, and a row for the ratio of each attribute."""
     from fado.cli._outputs import with_interval
 
     named = ", ".join(filter(None, [winner["intervention"], winner["settings"]]))
@@ -188,14 +186,14 @@ def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> list[lis
 
 
 def _print_notes(results: Results) -> None:
-    """Say which groups are too small to count in ratios, and what else is noted."""
+    """Print which groups are too small to compare, and other notes."""
     told = []
     for small in results.left_out:
         rows = [f"{part} {rows}" for part, rows in small.items() if part not in ("group", "attribute")]
         told.append(f"{small['group']} ({', '.join(rows)})")
     if told:
         more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
-        print(f"Too small to count in ratios: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+        print(f"Groups that are too small to compare: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
     for note in results.notes:
         print(note)
 
@@ -203,6 +201,6 @@ def _print_notes(results: Results) -> None:
 def _print_plan(chosen: Experiment, jobs: int | None) -> None:
     plan = chosen.plan
     print(chosen)
-    print(f"{plan.n_rows - plan.n_fits:,} rows share the fits of others that have the same training set.")
+    print(f"{plan.n_rows - plan.n_fits:,} rows use the fit of another row with the same training set.")
     seconds = chosen.estimated_seconds(n_jobs=jobs)
     print(f"The fits take about {seconds / 3600:.1f} hours ({seconds:,.0f} s) on this machine.")

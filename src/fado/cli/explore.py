@@ -1,4 +1,4 @@
-"""`fado explore`: one page that shows which rows carry the bias."""
+"""`fado explore`: one page that shows which rows contribute to bias."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from fado.cli._options import MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
-
-__all__ = ["explore"]
 
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
@@ -36,28 +34,27 @@ def explore(
     jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Write a page that shows which rows carry the bias, and what could be done about it.
+    """Write a page that shows which rows contribute to bias, and what can be done about it.
 
     Parameters
     ----------
     out : FILE
         The page to write; ends in .html.
-    values : FILE|DIR, default=made here
-        The values of the rows, as `fado value` writes them.
+    values : FILE|DIR, default=computed here
+        The values of the rows, written by `fado value`.
     show_rows : flag
         Show the entries of the most suspicious and most harmful rows.
     retrain : N
-        How many models may be trained to measure what removing, weighing down or relabelling rows does; 0
-        measures nothing.
+        How many models may be trained to measure the effect of removing, down-weighting or relabelling rows;
+        0 measures nothing.
     pool : FILE
-        A table of rows without labels, to be shown too; with `--values` it needs `--pool-values`.
+        A table of unlabelled rows to show too; with `--values` it needs `--pool-values`.
     pool_values : FILE
-        The values of the pool, as `fado value POOL --models DIR` writes them.
-    memory : SIZE, default=three quarters of what is free
-        Read the table part by part, use no more memory than this, such as 4GB, and explore a sample of its
-        rows.
+        The values of the pool, written by `fado value POOL --models DIR`.
+    memory : SIZE, default=three quarters of the free memory
+        Read the table in parts, use at most this much memory, such as 4GB, and explore a sample of its rows.
     sample_rows : N, default=200000
-        For a table that is read part by part: how many rows, drawn at random, are explored.
+        For a table that is read in parts: how many rows, drawn at random, are explored.
     """
     from fado import explore as explore_table
     from fado.cli._inputs import is_beyond_memory, load_values, names_several, read_inputs, target_of
@@ -80,7 +77,7 @@ def explore(
         found = _explore_files(data, values, named, {**shown, "memory": memory}, sample_rows, useless)
     else:
         inputs = read_inputs(data, **named)
-        if values is None:  # the page says which columns were kept from an attribute's models
+        if values is None:  # the page says which columns were hidden from an attribute's models
             warnings.filterwarnings("ignore", "Column.* alone determine the protected attribute")
         found = explore_table(
             inputs.features,
@@ -96,7 +93,7 @@ def explore(
     summary = found.to_dict()
     for attribute, expression in zip(summary["attributes"], named["protected"], strict=True):
         for answer in attribute["answers"]:
-            if answer["command"] is not None:  # here it is what to type in a shell
+            if answer["command"] is not None:  # here it is a shell command
                 more = {"--min-group-size": min_group_size, "--seed": seed or None}
                 answer["command"] = (
                     None if names_several(data) else _aim_command(data, expression, named, more)
@@ -114,7 +111,7 @@ def _explore_files(
     sample_rows: int | None,
     useless: Mapping[str, Any],
 ) -> Any:
-    """Explore a sample of a table that is read part by part."""
+    """Explore a sample of a table that is read in parts."""
     from fado import explore_files
     from fado.cli._inputs import given_options, read_group_names
     from fado.tabular import TARGET, label_named
@@ -122,18 +119,18 @@ def _explore_files(
 
     if values is None:
         raise ValueError(
-            "A table that is read part by part needs `--values`: make them by `fado value DATA --target "
-            "COL --protected COL --out DIR`."
+            "A table that is read in parts needs `--values`: compute them with `fado value DATA --target COL "
+            "--protected COL --out DIR`."
         )
     if given := given_options(useless):
         raise ValueError(
-            f"A table that is read part by part is explored by a sample: leave out {given}, or explore one "
-            "file in memory, without `--memory` and `--sample-rows`."
+            f"A table that is read in parts is explored by a sample: leave out {given}, or explore one file "
+            "in memory, without `--memory` and `--sample-rows`."
         )
     asked = dict(named)
     positive = asked.pop("positive", None)
     is_lazy = values.is_dir() or (values.is_file() and values.suffix.lower() == ".parquet")
-    if positive is not None and is_lazy:  # `explore_files` says what is wrong with others
+    if positive is not None and is_lazy:  # `explore_files` reports errors of other files
         note = read_lazily(values).provenance.variables.get(TARGET)
         positive = label_named(note.classes, positive, "--positive") if note and note.classes else positive
     if sample_rows is not None:
@@ -143,7 +140,7 @@ def _explore_files(
 
 
 def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Mapping[str, Any]) -> str:
-    """Write the command that aims a model of the same rows."""
+    """Write the command that aims a model on the same rows."""
     from fado.cli._inputs import read_group_names
 
     names = named.get("group_names") or []
@@ -162,7 +159,7 @@ def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Ma
 
 
 def _read_pool(pool: Path | None, values: Path | None, inputs: Inputs, *, valued: bool) -> Any:
-    """Read the rows without labels, if they are named, and their values if those of the others are given."""
+    """Read the unlabelled rows, if they are named, and their values if those of the others are given."""
     from fado.tabular import read_table
     from fado.valuation import Valuation
     from fado.valuation.large import with_group_names
@@ -173,7 +170,7 @@ def _read_pool(pool: Path | None, values: Path | None, inputs: Inputs, *, valued
         return read_table(pool)
     if values is None:
         raise ValueError(
-            "`--pool` needs `--pool-values`: value the pool by `fado value POOL --models DIR --out FILE`."
+            "`--pool` needs `--pool-values`: value the pool with `fado value POOL --models DIR --out FILE`."
         )
     if pool is None:
         raise ValueError("`--pool-values` are the values of `--pool`: name that table too.")
@@ -181,7 +178,7 @@ def _read_pool(pool: Path | None, values: Path | None, inputs: Inputs, *, valued
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
-    """Print the page's answers and biases, attribute by attribute, and what there is to see in a pool."""
+    """Print the answers and biases of the page, attribute by attribute, and the pool."""
     if summary["about"]["sampled"] is not None:
         print(summary["about"]["sampled"]["sentence"])
     for attribute in summary["attributes"]:
@@ -203,8 +200,8 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
 
 
 def _print_pool(pool: Mapping[str, Any]) -> None:
-    """Print what there is to see in the rows without labels."""
-    print(f"Pool of {pool['rows']:,} rows without labels")
+    """Print a summary of the unlabelled rows."""
+    print(f"Pool of {pool['rows']:,} unlabelled rows")
     print(f"  Columns: {pool['shifts']['sentence']}")
     for attribute in pool["attributes"]:
         print(f"  By {attribute['name']}: {attribute['sentence']}")
@@ -218,7 +215,7 @@ def _print_pool(pool: Mapping[str, Any]) -> None:
 
 
 def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
-    """Print what rows do to the model: per group and label, per slice, and as retraining measured it."""
+    """Print effects per group and label, and the measured changes per slice."""
     from fado.cli._outputs import print_table
 
     metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
@@ -228,9 +225,7 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
         shown = ["-" if own is None else f"{own:+.4f}" for own in sums]
         rows.append([_folded(cell["group"], 26), _folded(cell["label"], 18), cell["rows"], *shown])
     heads = [_heading("on", title) for title in metrics.values()]
-    print_table(
-        f"What rows do to the model, by {name}: sums of effects", ["group", "label", "rows", *heads], rows
-    )
+    print_table(f"Effects of rows on the model, by {name}: sums", ["group", "label", "rows", *heads], rows)
     if effects["measured"] is None:
         print(effects["reason"])
         return
@@ -246,8 +241,8 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
             rows.append([most, "remove", one["rows"], *(_change(one["measured"], key) for key in metrics)])
     heads = [_heading("change of", title) for title in metrics.values()]
     print_table(
-        f"Measured by training again, {effects['measured']['fits']} fits: change, plus or minus 1.96 errors",
-        ["rows where", "done", "rows", *heads],
+        f"Changes measured by retraining, {effects['measured']['fits']} fits, with 95 % intervals",
+        ["rows where", "action", "rows", *heads],
         rows,
     )
 
@@ -274,7 +269,7 @@ def _folded(text: str, width: int) -> str:
 
 
 def _size(bias: Mapping[str, Any]) -> str:
-    """Give a bias's number and its interval as the page's heading does; nothing if it is not known."""
+    """Give the number of a bias and its interval as on the page; an empty text if it is unknown."""
     head = bias.get("turning") or bias
     if head["number"] is None:
         return ""

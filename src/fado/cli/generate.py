@@ -1,4 +1,4 @@
-"""`fado generate`: make rows where groups are short of positives."""
+"""`fado generate`: add synthetic positives to groups with a low positive rate."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from fado.tabular import Problem, Table
     from fado.valuation import Valuation
 
-__all__ = ["compare_interventions", "generate"]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 ALPHA = 0.5
 MARK = "synthetic"
-HELD_OUT = 0.25  # of the rows, as validation rows of a report
+HELD_OUT = 0.25  # of the rows, as validation data of a report
 METRICS = ("tpr", "fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 MAX_FPR = 0.05
-NEIGHBOURS = 5  # between which SMOTENC makes rows
+NEIGHBOURS = 5  # of SMOTENC
 
 
 @command("target", "protected", "positive", "drop", "weight", "group_names")
@@ -52,46 +50,42 @@ def generate(
     jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Match the groups' positive rates by making new positives, preferably after rows of high utility.
+    """Equalise the positive rates of groups with synthetic positives, preferably from rows of high utility.
 
     Parameters
     ----------
-    values : FILE|DIR, default=made here
-        The values of the rows, as `fado value` writes them.
+    values : FILE|DIR, default=computed here
+        The values of the rows, written by `fado value`.
     alpha : A, default=0.5
-        Weight of performance against fairness in the utility, 0 to 1.
+        Weight of performance versus fairness in the utility, 0 to 1.
     strength : S
-        How far groups' rates move to the highest rate, 0 to 1.
+        How far the positive rates of groups move towards the highest rate, 0 to 1.
     method : choice
-        trees: make rows of the entries of rows that are alike, in the same leaves of trees. repeat: repeat
-        rows as they are.
+        trees: combine entries of similar rows, which share leaves of trees. repeat: repeat existing rows.
     report : FILE
-        Also print, and write to this JSON file, how made rows compare with real ones, and models trained on
-        them with models after other interventions, on a quarter of the rows held out.
+        Also compare synthetic rows with real ones, and models trained on them with models after other
+        interventions, on a quarter of the rows; print the result and write it to this JSON file.
     """
     from fado._storage import replacing
     from fado.cli._inputs import load_values, read_inputs, utility_of
     from fado.cli._outputs import check_output, print_settings, write_table
     from fado.generation import UtilityAwareOverSampler
+    from fado.reporting import without_nan
     from fado.utility import LinearUtility
     from fado.valuation import OutOfBagEntropy
 
     check_output(out, [data] if values is None else [data, values])
     if report is not None:
-        if report.suffix.lower() != ".json":
-            raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
-        check_output(report, [data], [".json"])
+        check_output(report, [data], [".json"], "--report")
     inputs = read_inputs(data, **named)
     weight = named.get("weight")
     if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:
         raise ValueError(
             f"`--report` needs a positive label, and {inputs.name!r} has {len(inputs.labels.classes)} "
-            "labels: name it by `--positive`."
+            "labels: name it with `--positive`."
         )
     if MARK in inputs.table.column_names:
-        raise ValueError(
-            f"The table has a column {MARK!r} already, by which made rows are marked: rename it."
-        )
+        raise ValueError(f"The table already has a column {MARK!r}, which marks synthetic rows: rename it.")
     valuation = None if values is None else load_values(values, inputs)
     chosen = ALPHA if alpha is None else alpha
     utility = LinearUtility(chosen)
@@ -125,7 +119,7 @@ def generate(
     if report is not None:
         figures = _report(inputs, sampler)
         with replacing(report, "The report") as temporary:
-            temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
         {
             "method": method,
@@ -138,11 +132,11 @@ def generate(
         }
     )
     n_made = int(sampler.synthetic_.sum())
-    print(f"{inputs.n_rows:,} rows and {n_made:,} made ones, marked in {MARK!r}, written to {out}")
+    print(f"{inputs.n_rows:,} rows and {n_made:,} synthetic rows, marked in {MARK!r}, written to {out}")
 
 
 def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Any) -> pa.Table:
-    """Give made rows that fell out of their group the entries of their parents that decide on it."""
+    """Give synthetic rows that left their group the entries of their parents that define it."""
     import pandas as pd
     import pyarrow as pa
 
@@ -166,9 +160,9 @@ def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Any) -> pa.Tab
 def _whole_table(
     inputs: Inputs, features: pa.Table, labels: Any, sampler: UtilityAwareOverSampler, weight: str | None
 ) -> pa.Table:
-    """Put all columns of the file together; made rows have nothing in those that no model may see.
+    """Join all columns of the file; synthetic rows have no entries in columns that are not features.
 
-    Only what decides on their labels and groups is their parents', if no model may see it.
+    Columns that define their labels and groups, but are not features, have the entries of their parents.
     """
     import pyarrow as pa
 
@@ -201,7 +195,7 @@ def _print_rates(inputs: Inputs, sampler: UtilityAwareOverSampler) -> None:
     rows = np.r_[np.arange(inputs.n_rows), sampler.parents_]
     weights = np.ones(len(rows)) if sampler.sample_weight_ is None else sampler.sample_weight_
     codes, positives, given = groups.codes[rows], inputs.positives, ~sampler.synthetic_
-    header = ["group", "rows", "made", *([] if positives is None else ["positive", "positive\nafter"])]
+    header = ["group", "rows", "synthetic", *([] if positives is None else ["positive", "positive\nafter"])]
     lines = []
     for group in in_shown_order(groups, inputs.attributes):
         members = codes == group
@@ -217,7 +211,7 @@ def _rate(positives: Bools, weights: FloatArray) -> float:
 
 
 def _report(inputs: Inputs, sampler: UtilityAwareOverSampler) -> dict[str, Any]:
-    """Hold rows out, and compare: made rows with real ones, and what models learn from them."""
+    """Split off validation data, and compare synthetic rows with real ones, and models trained on them."""
     from sklearn.base import clone
 
     from fado.generation import generation_report
@@ -247,29 +241,33 @@ def _print_report(figures: Mapping[str, Any], compared: list[dict[str, Any]]) ->
     near, copies = figures["distances"], figures["copies"]
     held_out = near["held_out"]
     print_table(
-        f"A table of made rows, beside {figures['validation']:,} rows held out",
-        ["", "made", "real"],
+        f"Synthetic rows, compared with {figures['validation']:,} rows of validation data",
+        ["", "synthetic", "real"],
         [
-            ["AUC of a model trained on these", made["auc"], real["auc"]],
-            ["its TPR at a FPR of 5 %", made["tpr"], real["tpr"]],
-            ["AUC of telling both apart", figures["told_apart"], ""],
+            ["AUC of a model trained on them", made["auc"], real["auc"]],
+            ["its TPR at an FPR of 5 %", made["tpr"], real["tpr"]],
+            ["AUC of distinguishing both", figures["told_apart"], ""],
             ["distance to the nearest row, median", near["made"]["median"], held_out["median"]],
-            ["and lowest twentieth", near["made"]["lowest_twentieth"], held_out["lowest_twentieth"]],
-            ["share of copies of a row", copies["made"], copies["held_out"]],
+            [
+                "distance to the nearest row, 5 % quantile",
+                near["made"]["lowest_twentieth"],
+                held_out["lowest_twentieth"],
+            ],
+            ["share of exact copies", copies["made"], copies["held_out"]],
         ],
     )
     print_table(
-        "Models after interventions, on the rows held out",
+        "Models after interventions, on validation data",
         ["", "rows", *(metric.replace("_ratio", "\nratio").replace("_", " ") for metric in METRICS)],
         [[own["intervention"], own["rows"], *(own[metric] for metric in METRICS)] for own in compared],
     )
-    print("Small distances warn of rows that give somebody away; large ones promise nothing.")
+    print("Small distances warn that rows may reveal a person; large distances are no guarantee.")
 
 
 def compare_interventions(
     training: Problem, validated: Problem, valuation: Valuation, sampler: UtilityAwareOverSampler
 ) -> list[dict[str, Any]]:
-    """Train the same model after every intervention; tell its rows, and `METRICS` on validation rows."""
+    """Train the same model after every intervention; give its rows, and `METRICS` on validation data."""
     from fado.metrics import evaluate
 
     lines = []
@@ -280,7 +278,7 @@ def compare_interventions(
         "min_group_size": sampler.min_group_size,
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said when the rows were made; here, once per method
+        warnings.simplefilter("ignore", UserWarning)  # already shown when the rows were generated
         for name, rows, scores in _all_scores(training, validated, valuation, sampler):
             figures = evaluate(validated.labels.is_positive, scores, **asked)
             own = {metric: figures[metric] for metric in METRICS}
@@ -335,7 +333,7 @@ def _all_scores(
 def _smoted(
     training: Problem, validated: Problem, parents: npt.NDArray[np.integer], seed: int
 ) -> tuple[tuple[Table, Table], Bools]:
-    """Make as many rows of the same cells by SMOTENC, of a table whose missing entries are filled."""
+    """Generate as many rows of the same cells with SMOTENC, from a table without missing entries."""
     from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
 
     from fado.tabular import Table
@@ -363,7 +361,7 @@ def _smoted(
 
 
 def _filled(*tables: Table) -> list[pd.DataFrame]:
-    """Fill missing numbers by the median of the first table, and missing levels by a level of their own."""
+    """Fill missing numbers with the median of the first table, and missing levels with a new level."""
     import pandas as pd
 
     from fado.tabular import MISSING
@@ -374,12 +372,3 @@ def _filled(*tables: Table) -> list[pd.DataFrame]:
     numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
     usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
     return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]
-
-
-def _without_nan(value: Any) -> Any:
-    """Give plain data with None for what is undefined, as JSON has no other word for it."""
-    if isinstance(value, Mapping):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,4 +1,4 @@
-"""`fado predict`: scores and decisions of a saved model, and whether its line is still held."""
+"""`fado predict`: scores and decisions of a saved model, and a check of its line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from fado.cli._options import command
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.models import ChosenModel
-
-__all__ = ["predict"]
 
 MISSED, UNSURE = 1, 3  # exit codes, if asked for; 2 is bad input
 
@@ -35,44 +33,40 @@ def predict(
     fail_if_below: bool = False,
     fail_if_unsure: bool = False,
 ) -> None:
-    """Score rows with a saved model and decide; given labels and groups, check whether its line holds.
+    """Score rows with a saved model and decide; with labels and groups, check whether its line is reached.
 
     Parameters
     ----------
     model : DIR
         The directory of a saved model.
     target : COL|"COL>=9"
-        The column of true labels, or the comparison that makes them, to check the line.
+        The column of true labels, or a comparison, to check the line.
     protected : COL|"COL>=50"
-        A protected attribute, to check the line: a column or a comparison. May be repeated.
+        A protected attribute to check the line: a column or a comparison. May be repeated.
     positive : LABEL
-        The positive label of `--target`, if labels have other names than those of the model.
+        The positive label of `--target`, if its labels differ from those of the model.
     json : FILE
-        Write the whole check as a .json file.
+        Write the check to a .json file.
     history : DIR
-        Keep the check in this directory as DATE.json, and write trend.html there: all checks, by month.
+        Save the check in this directory as DATE.json, and write trend.html there with all checks by month.
     date : DAY, default=today
-        The day that the rows are of, such as 2026-05-31.
+        The date of the rows, such as 2026-05-31.
     fail_if_below : flag
-        End with exit code 1 if a line is missed for sure.
+        Exit with code 1 if a ratio is below its line beyond doubt.
     fail_if_unsure : flag
-        End with exit code 3 if there are too few rows to tell.
+        Exit with code 3 if there are too few rows to decide.
     """
     import pyarrow as pa
 
     from fado.cli._inputs import given_options, read_inputs
-    from fado.cli._outputs import (
-        check_apart,
-        check_output,
-        check_writable,
-        print_table,
-        write_table,
-    )
+    from fado.cli._outputs import check_apart, check_output, check_writable, print_table, write_table
     from fado.models import add_check, load_model
     from fado.tabular import read_table
 
     if (target is None) is not (not protected):
-        raise ValueError("`--target` and `--protected` go together: a ratio needs both labels and groups.")
+        raise ValueError(
+            "`--target` and `--protected` must be given together: a ratio needs labels and groups."
+        )
     if positive is not None and target is None:
         raise ValueError("`--positive` names a label of `--target`: give both.")
     if group_names and not protected:
@@ -83,8 +77,8 @@ def predict(
         raise ValueError(f"{given_options(given)} needs a check: give `--target` and `--protected` too.")
     check_output(out, [data])
     check_apart(out, model, "the model")
-    if json is not None and json.suffix.lower() != ".json":
-        raise ValueError(f"`--json` must end in .json, got {str(json)!r}.")
+    if json is not None:
+        check_output(json, [data], [".json"], "--json")
     if history is not None and history.exists() and not history.is_dir():
         raise ValueError(f"`--history` {str(history)!r} is a file: name a directory.")
     for path in filter(None, (json, history)):
@@ -101,8 +95,8 @@ def predict(
     write_table(pa.table({"score": scores, "decision": chosen.decide(scores)}), out)
     selected = int((scores >= chosen.threshold_).sum())
     print(
-        f"{selected:,} of {len(scores):,} rows ({100 * selected / len(scores):.3g} %) are decided "
-        f"{chosen.labels[1]!r}: those that score at least {chosen.threshold_:.6g}."
+        f"{selected:,} of {len(scores):,} rows ({100 * selected / len(scores):.3g} %) are predicted "
+        f"{chosen.labels[1]!r}: their score is at least {chosen.threshold_:.6g}."
     )
     if check is not None:
         rows = [
@@ -113,8 +107,8 @@ def predict(
         title = f"At this threshold, with {100 * check.level:g} % intervals"
         print_table(title, ["metric", "value", "low", "high"], rows)
         print(check.sentence)
-        kept = "kept" if check.budget_kept else "not kept"
-        print(f"The budget, {chosen.facts_.budget}, is {kept} on these rows.")
+        kept = "kept" if check.budget_kept else "exceeded"
+        print(f"The budget ({chosen.facts_.budget}) is {kept} on these rows.")
         for note in check.notes:
             print(f"Note: {note}")
     print(f"Scores and decisions of {len(scores):,} rows written to {out}")
@@ -131,11 +125,11 @@ def predict(
 
 
 def _as_told(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:
-    """Give the labels as the model calls them, by which of the table's is the positive one."""
+    """Give the labels with the names of the model, matched by the positive one."""
     if len(inputs.labels.classes) > 2:
         raise ValueError(
-            f"`--target` {inputs.name!r} holds {len(inputs.labels.classes)} labels, and the model decides "
-            "between two: keep the rows of two."
+            f"`--target` {inputs.name!r} has {len(inputs.labels.classes)} labels, and the model decides "
+            "between two: keep the rows of two labels."
         )
     if (inputs.labels.codes < 0).any():
         raise ValueError(f"`--target` {inputs.name!r} is missing in some rows: drop those rows first.")

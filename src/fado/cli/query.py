@@ -1,4 +1,4 @@
-"""`fado query`: choose the rows of a pool to label next."""
+"""`fado query`: select the rows of a pool to label next."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from fado.cli._options import command
 if TYPE_CHECKING:
     from fado.active import UtilityQuery
     from fado.cli._inputs import Inputs
-
-__all__ = ["query"]
 
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
@@ -39,29 +37,30 @@ def query(
     jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Choose the rows of a pool whose labels would help a model and its fairness most.
+    """Select the rows of a pool whose labels would help a model and its fairness most.
 
     Parameters
     ----------
     labelled : LABELLED
-        The rows that have labels: a .csv or .parquet file.
+        The labelled rows: a .csv or .parquet file.
     pool : POOL
-        The rows to choose from: a .csv or .parquet file. Labels in it are ignored.
+        The unlabelled rows to select from: a .csv or .parquet file. Labels in it are ignored.
     n : N
-        How many rows to choose.
+        How many rows to select.
     alpha : A
-        Weight of performance against fairness in the utility, 0 to 1.
+        Weight of performance versus fairness in the utility, 0 to 1.
     shares : GROUP=SHARE|equal|pool
-        How many of the chosen rows are of a group: a share ('Female=0.5') or a number of rows ('Female=250');
-        & joins groups of several attributes. May be repeated; the rest is chosen by utility from the other
-        groups. 'equal' takes as many of each group, 'pool' as many as their share of the pool.
+        How many of the selected rows belong to a group: a share ('Female=0.5') or a number of rows
+        ('Female=250'). Join groups of several attributes with &. May be repeated; the remaining rows are
+        selected by utility from the other groups. 'equal' selects the same number from each group, 'pool' in
+        proportion to the pool.
     diversity : D
-        How much it counts that chosen rows differ from each other, against their utility: 0 (not at all) to
-        1. Above 0, near-copies are left out.
+        Weight of the differences between selected rows versus their utility, 0 to 1. Above 0, near-duplicates
+        are left out.
     cost : COL
-        A column of the pool: what labelling each row costs. Rows are chosen by utility over cost.
+        A column of the pool with the cost of labelling each row. Rows are selected by utility per cost.
     budget : B
-        The most that the chosen rows may cost together, instead of `--n`.
+        Instead of `--n`: the largest total cost of the selected rows.
     """
     import pyarrow as pa
 
@@ -75,12 +74,12 @@ def query(
     utility = LinearUtility(alpha)
     check_share("diversity", diversity)
     if (n is None) == (budget is None):
-        raise ValueError("Say how many rows to choose by `--n`, or what they may cost by `--budget`.")
+        raise ValueError("Give the number of rows with `--n`, or their total cost with `--budget`.")
     if n is not None:
         check_count("n", n, 1, MOST_ROWS)
     if budget is not None and cost is None:
         raise ValueError(
-            "`--budget` is for rows that have a cost: name its column by `--cost`, or give `--n`."
+            "`--budget` needs the cost of each row: name its column with `--cost`, or give `--n`."
         )
     given_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
@@ -91,7 +90,7 @@ def query(
     there = set(rows.column_names) - {cost}
     seen = [name for name in inputs.features.column_names if name in there]
     if not seen:
-        raise ValueError("The pool has none of the columns that models could learn from: check its names.")
+        raise ValueError("The pool has none of the features: check the names of its columns.")
     settings: dict[str, Any] = {} if bags is None else {"n_bags": bags}
     valuator = OutOfBagEntropy(
         z_exclude=inputs.hidden_columns(exclude, seen),
@@ -102,7 +101,7 @@ def query(
         **settings,
     )
     valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
-    attributes = {  # as far as the pool holds the columns that they are made from
+    attributes = {  # those whose columns the pool has
         name: own.groups(rows)
         for name, own in inputs.expressions.items()
         if set(own.sources) <= set(rows.column_names)
@@ -126,7 +125,7 @@ def query(
     _print_summary(strategy, chosen)
     lacking = [name for name in inputs.features.column_names if name not in there and name != cost]
     if lacking:
-        print(f"Columns that the pool lacks, and that no model saw: {', '.join(lacking)}")
+        print(f"Features that the pool does not have, and that no model used: {', '.join(lacking)}")
     print_settings(
         {
             "alpha": alpha,
@@ -143,7 +142,7 @@ def query(
 
 
 def _read_shares(shares: Sequence[str]) -> Any:
-    """Read what a command line says of shares: a word, or groups and numbers."""
+    """Read the shares: a word, or groups and numbers."""
     if not shares:
         return None
     if len(shares) == 1 and shares[0] in ("equal", "pool"):
@@ -167,7 +166,7 @@ def _read_shares(shares: Sequence[str]) -> Any:
 
 
 def _of_groups(shares: Any, inputs: Inputs) -> Any:
-    """Take groups of several attributes, joined by '&', apart; a group may itself be called so."""
+    """Separate groups of several attributes, joined by '&'; the name of a group may contain it."""
     if not isinstance(shares, dict):
         return shares
     labels = [str(label) for own in inputs.attributes for label in own.classes]
@@ -183,14 +182,14 @@ def _of_groups(shares: Any, inputs: Inputs) -> Any:
 
 
 def _check_columns(names: Sequence[str], inputs: Inputs, cost: str | None) -> None:
-    """Refuse, before a model is trained, columns that are not there, or that the result would hold twice."""
+    """Refuse, before training, columns that do not exist or that the result would have twice."""
     if cost is not None and cost not in names:
-        raise ValueError(f"`--cost` names {cost!r}, which the pool has not{closest_names(cost, names)}")
+        raise ValueError(f"`--cost` names {cost!r}, which is not in the pool{closest_names(cost, names)}")
     twice = [name for name in _added(list(inputs.protected)) if name in names]
     if twice:
         raise ValueError(
-            f"The pool has a column {list_names(list(map(repr, twice)))}, which the result is to hold as "
-            "well: rename it."
+            f"The pool has a column {list_names(list(map(repr, twice)))}, which the result also needs: "
+            "rename it."
         )
 
 
@@ -208,7 +207,7 @@ def _print_summary(strategy: UtilityQuery, chosen: Any) -> None:
         title = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
         rows.append([title, int(count) if known else f"{count:.1f}", count / len(chosen)])
     if rows:
-        expected = "" if known else ", as models expect them"
-        print_table(f"Groups of the chosen rows{expected}", ["group", "rows", "share"], rows)
+        expected = "" if known else ", as predicted by models"
+        print_table(f"Groups of the selected rows{expected}", ["group", "rows", "share"], rows)
     of_chosen, of_pool = strategy.utilities_[chosen].mean(), np.nanmean(strategy.utilities_)
-    print(f"Mean utility of the chosen rows {of_chosen:.3f}, of the pool {of_pool:.3f}")
+    print(f"Mean utility of the selected rows: {of_chosen:.3f}; of the pool: {of_pool:.3f}")

@@ -1,7 +1,4 @@
-"""`fado sample`: drop rows, by default the least useful negatives of groups with a low positive rate.
-
-What `fado reweigh` does as well stands here: options for every registered intervention, and its work.
-"""
+"""`fado sample` and `fado reweigh`: drop or weigh rows, with options for every registered intervention."""
 
 from __future__ import annotations
 
@@ -21,8 +18,6 @@ from fado.cli._options import SETTINGS, command, described
 if TYPE_CHECKING:
     from fado.interventions import Entry, Setting
 
-__all__ = ["INTERVENED", "entries_of", "intervene", "offer_interventions", "sample"]
-
 INTERVENED = (  # what `fado sample` and `fado reweigh` share
     *("target", "protected", "positive", "weight", "group_names"),
     *("values", "alpha", "utility", "min_group_size", "memory"),
@@ -36,7 +31,7 @@ _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
 def sample(
     data: Path, *, out: Path, intervention: Literal["rps", "uaps"] = "uaps", seed: int = 0, **asked: Any
 ) -> None:
-    """Match the groups' positive rates by dropping negatives, by default those of least utility.
+    """Equalise the positive rates of groups by dropping negatives, by default those with the lowest utility.
 
     Parameters
     ----------
@@ -46,8 +41,27 @@ def sample(
     intervene("sample", data, out, intervention, seed=seed, **asked)
 
 
+@command(*INTERVENED, *SETTINGS["reweigh"], in_parts=True)
+def reweigh(
+    data: Path,
+    *,
+    out: Path,
+    intervention: Literal["rw", "uar", "corrected_uar", "fairlearn_grid"] = "uar",
+    seed: int = 0,
+    **asked: Any,
+) -> None:
+    """Weight rows by their utility, to equalise the positive rates of groups, or both; see --intervention.
+
+    Parameters
+    ----------
+    intervention : choice
+        The intervention.
+    """
+    intervene("reweigh", data, out, intervention, seed=seed, **asked)
+
+
 def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command offer all that is registered, if that may be more than its signature says."""
+    """Add the options of registered interventions to a command, if there may be others than ours."""
     if "fado.interventions" not in sys.modules and not entry_points(group="fado.plugins"):
         return function
     from fado.utility import utility_names
@@ -67,8 +81,8 @@ def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
     for name, owns in settings.items():
         if name in parameters and name not in SETTINGS[function.__name__]:
             raise ValueError(
-                f"An intervention has a setting called {name!r}, which is an option of `fado "
-                f"{function.__name__}` already: give it another name."
+                f"An intervention has a setting named {name!r}, which is already an option of `fado "
+                f"{function.__name__}`: give it another name."
             )
         words = tuple(dict.fromkeys(word for own in owns for word in own.choices))
         kind = Literal[words] | None if words else float | None
@@ -85,7 +99,7 @@ def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def entries_of(name: str) -> dict[str, Entry]:
-    """Give the interventions that a command offers, by their keys."""
+    """Give the interventions of a command by key."""
     from fado.interventions import intervention_entries
 
     return {
@@ -96,7 +110,7 @@ def entries_of(name: str) -> dict[str, Entry]:
 
 
 def _default_shown(setting: str, entries: Mapping[str, Entry]) -> str:
-    """Say what a setting is if it is not given, by intervention where they differ."""
+    """Give the default of a setting, by intervention if they differ."""
     defaults = {}
     for entry in entries.values():
         if _takes(entry, setting):
@@ -109,7 +123,7 @@ def _default_shown(setting: str, entries: Mapping[str, Entry]) -> str:
 
 
 def _takes(entry: Entry, setting: str) -> bool:
-    """Tell whether an intervention has a setting that it does not set itself."""
+    """Say whether an intervention has a setting that is not fixed."""
     if any(own.name == setting for own in entry.settings):
         return True
     return setting in inspect.signature(entry.kind).parameters and setting not in entry.fixed
@@ -134,7 +148,7 @@ def intervene(
     group_names: Sequence[str] | None = None,
     **settings: Any,
 ) -> None:
-    """Apply an intervention to a table, in memory or part by part; write what it makes, print what it did."""
+    """Apply an intervention to a table, in memory or in parts; write the result and print a summary."""
     from fado.cli._inputs import is_beyond_memory, names_several
     from fado.cli._outputs import print_settings
 
@@ -172,16 +186,16 @@ def intervene(
     if name == "sample":
         print(f"{n_after:,} of {n_rows:,} rows written to {out}")
         return
-    hint = "" if weight is None else f"; train a model with these times {weight!r}"
+    hint = "" if weight is None else f"; train a model with these weights times {weight!r}"
     if relabels:
-        hint += "; this intervention changes labels: train a model on those in the column 'positive'"
+        hint += "; this intervention changes labels: train a model on the column 'positive'"
     print(f"Weights of {n_rows:,} rows written to {out}{hint}")
 
 
 def _check_options(
     entry: Entry, about_values: Mapping[str, Any], min_group_size: int | None, settings: Mapping[str, Any]
 ) -> None:
-    """Refuse, before anything is read, what an intervention does not take."""
+    """Refuse, before anything is read, options that an intervention does not have."""
     asked = f"`--intervention {entry.key}`"
     given = [name for name, option in about_values.items() if option is not None]
     if entry.uses_values:
@@ -196,7 +210,9 @@ def _check_options(
             has = _flags(taken) or "no settings"
             raise ValueError(f"{_flags([name])} is not for {asked}, which has {has}: leave it out.")
     if min_group_size is not None and not _takes(entry, "min_group_size"):
-        raise ValueError(f"`--min-group-size` is not for {asked}, which knows no small groups: leave it out.")
+        raise ValueError(
+            f"`--min-group-size` is not for {asked}, which treats all groups alike: leave it out."
+        )
 
 
 def _flags(names: Sequence[str]) -> str:
@@ -214,7 +230,7 @@ def _change_table(
     utility: str,
     **named: Any,
 ) -> tuple[Any, Any, Any]:
-    """Apply an intervention in memory: give the inputs, the training set, and the intervention."""
+    """Apply an intervention in memory; return the inputs, the training set and the intervention."""
     import pyarrow as pa
 
     from fado.cli._inputs import load_values, read_inputs, utility_of
@@ -238,7 +254,7 @@ def _change_table(
     more_than_rows = chosen.weights is not None or chosen.labels is not None
     if chosen.parents is not None or (entry.kind.changes == "rows" and more_than_rows):
         raise ValueError(
-            f"`--intervention {entry.key}` does more than this command can write: use it from Python."
+            f"`--intervention {entry.key}` has results that this command cannot write: use it from Python."
         )
     factors = np.zeros(inputs.n_rows)
     factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
@@ -266,7 +282,7 @@ def _change_files(
     memory: str | None,
     **named: Any,
 ) -> tuple[Any, Any]:
-    """Apply an intervention part by part: give what it did, and the intervention."""
+    """Apply an intervention in parts; return the change and the intervention."""
     from fado.cli._inputs import read_group_names
     from fado.cli._outputs import print_changes
     from fado.interventions import reweigh_files, sample_files
@@ -287,7 +303,7 @@ def _change_files(
 
 
 def _label(schema: Any, target: Any, text: str) -> Any:
-    """Give the label of a target that a text stands for, by the kind of its column: before a row is read."""
+    """Give the label that a text means, by the type of the target's column, before a row is read."""
     from pyarrow import types
 
     from fado.tabular import label_named
@@ -300,4 +316,6 @@ def _label(schema: Any, target: Any, text: str) -> Any:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"`--positive {text}` is not a label of the target, which holds numbers.") from None
+        raise ValueError(
+            f"`--positive {text}` is not a label of the target, which contains numbers."
+        ) from None

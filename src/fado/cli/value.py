@@ -1,6 +1,6 @@
 """`fado value`: value every row of a table.
 
-By models that are trained for it, in memory or part by part; by kept models; or from a file of values.
+With newly trained models, in memory or in parts; with saved models; or from a file of values.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.valuation import Valuation, ValuationModels
 
-__all__ = ["value"]
-
 DEFAULT = "oob"
-_USELESS = {  # the option of a setting, and why a valuator may not take it
+_USELESS = {  # the option of a setting, and why a valuator may not have it
     "fairness": ("--ratio", "measures no ratio"),
     "performance": ("--performance", "measures no performance"),
     "n_bags": ("--bags", "has no bags"),
@@ -58,44 +56,43 @@ def value(
     seed: int | None = None,
     jobs: int | None = None,
 ) -> None:
-    """Value every row: how unsure models are of it, or what it does to a model and its fairness.
+    """Value every row: how uncertain models are about it, or its effect on a model and its fairness.
 
     Parameters
     ----------
     valuator : oob|inbag|influence|data-shapley|knn-shapley, default=oob
-        oob, inbag: how unsure models are of a row, models that have not seen it or that have. The others:
-        what a row does to a model. Or the name of a registered valuator.
+        oob: how uncertain models are about rows that they were not trained on. inbag: about rows that they
+        were trained on. The others: the effect of a row on a model. Or the name of a registered valuator.
     ratio : choice, default=fpr_ratio
-        The ratio between groups by which a row's value for a protected attribute is measured; for valuators
-        that measure a ratio.
+        For valuators of effects: the ratio between groups that a row's value for a protected attribute
+        measures.
     performance : choice, default=the valuator's own
-        The metric of performance by which a row's value for the target is measured; for valuators that
-        measure one.
+        For valuators of effects: the performance metric that a row's value for the target measures.
     groups : COL
-        A column: rows of the same entry, such as those of one person, are in or out of a bag together. No
-        model sees it.
+        A column of groups of rows, such as a person's id: a bag contains all rows of a group or none. It is
+        not a feature.
     from_ : FILE
-        Take values from this CSV or Parquet file, instead of computing them. It has a column 'y' and one
-        named like each attribute; or 'v_y' and 'v_z'.
+        Take values from this CSV or Parquet file instead of computing them. It needs a column 'y' and one
+        named like each attribute, or 'v_y' and 'v_z'.
     from_id : COL
-        A column of row ids, in DATA and in the file of `--from`, by which rows are matched; by position if
-        not given.
+        A column of row ids in DATA and in the file of `--from`, to match rows; by default rows are matched by
+        position.
     models : DIR
-        For oob and inbag: a directory to keep the models in. If it holds models, these value the rows, which
-        must be new to them; `--target` and `--protected` are then not needed.
+        For oob and inbag: a directory to save the models to. If it already contains models, these value the
+        rows, which must be new rows; `--target` and `--protected` are then not needed.
     keep_probabilities : flag
-        For oob, and a target of classes: write the predicted probabilities of labels and groups beside the
-        values, to a Parquet file.
-    memory : SIZE, default=three quarters of what is free
-        Read the table part by part, and use no more memory than this, such as 4GB. A run that was stopped
-        goes on where it was.
+        For oob, and a target with classes: also write the predicted probabilities of labels and groups, to a
+        Parquet file.
+    memory : SIZE, default=three quarters of the free memory
+        Read the table in parts, and use at most this much memory, such as 4GB. Run the same command again to
+        resume a stopped run.
     train_rows : N, default=by memory and a learning curve
-        For a table that is read part by part: how many rows the models of each bag learn from.
+        For a table that is read in parts: how many rows the models of each bag are trained on.
     dry_run : flag
         Only print how the table would be read.
     dask : ADDRESS
-        For a table that is read part by part: the scheduler of a Dask cluster that fits the models and scores
-        the parts; its workers must see the same files.
+        For a table that is read in parts: the scheduler of a Dask cluster that fits the models and scores the
+        parts; its workers must have access to the same files.
     """
     from fado.cli._inputs import given_options, is_beyond_memory, names_several
 
@@ -115,37 +112,36 @@ def value(
         trained |= {"--from-id": from_id, "--seed": seed}
         if given := given_options(trained):
             raise ValueError(
-                f"{str(models)!r} holds models, so that nothing is trained: leave out {given}, or name "
-                "another directory with `--models` to keep new models in."
+                f"{str(models)!r} contains models, so nothing is trained: leave out {given}, or name another "
+                "directory with `--models` to save new models to."
             )
         _value_new_rows(data, models, out, target, protected or [], jobs)
         return
     if target is None or not protected:
         lacking = "--target" if target is None else "--protected"
-        raise ValueError(f"Missing option '{lacking}': only models that were kept go without it.")
+        raise ValueError(f"Missing option '{lacking}': only saved models do not need it.")
     named |= {"target": target, "protected": protected}
     if from_id is not None and from_ is None and not in_parts:
         raise ValueError("`--from-id` is for `--from`: name the file of values, or leave it out.")
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
-        **dict.fromkeys(("--drop", "--exclude", "--bags", "--groups")),  # which are for both
+        **dict.fromkeys(("--drop", "--exclude", "--bags", "--groups")),  # valid for both
         **{"--from": from_, "--from-id": from_id, "--models": models},
     }
     useless = given_options(for_memory)
     if in_parts or (not useless and out.suffix.lower() != ".csv" and is_beyond_memory(data, "Valuing")):
         if useless:
             raise ValueError(
-                "A table that is read part by part is valued by entropy, out of bag: leave out "
-                f"{useless}, or value one file in memory, without `--memory`, `--train-rows`, `--dry-run` "
-                "and `--dask`."
+                f"A table that is read in parts is valued by out-of-bag entropy: leave out {useless}, or "
+                "value one file in memory, without `--memory`, `--train-rows`, `--dry-run` and `--dask`."
             )
         sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
         columns = {"drop": drop, "exclude": exclude, "groups": groups}
         _value_files(data, out, named, {**columns, **sizes}, seed or 0, dask, dry_run)
     elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
-            raise ValueError(f"`--from` takes values as they are and fits nothing: leave out {given}.")
+            raise ValueError(f"`--from` reads values and fits no models: leave out {given}.")
         _take_values(data, out, from_, from_id, named)
     else:
         _train(
@@ -173,7 +169,7 @@ def _train(
     seed: int,
     jobs: int | None,
 ) -> None:
-    """Value the rows of a table in memory by models that are trained for it."""
+    """Value the rows of a table in memory with newly trained models."""
     from fado.cli._inputs import read_inputs, save_values
     from fado.cli._outputs import check_output, print_effects, print_lines, print_meanings, print_settings
     from fado.valuation import make_valuator
@@ -185,9 +181,7 @@ def _train(
                 f"`--keep-probabilities` is for `--valuator {DEFAULT}`, not for {name!r}: leave it out."
             )
         if out.suffix.lower() == ".csv":
-            raise ValueError(
-                "`--keep-probabilities` needs a file that ends in .parquet: a CSV file holds none."
-            )
+            raise ValueError("`--keep-probabilities` needs a .parquet file: a CSV file cannot store them.")
     check_output(out, [data])
     if models is not None:
         _check_keeps_models(name, models, out)
@@ -207,10 +201,10 @@ def _train(
     valuation = valuator.valuation_
     are_effects = not all(scale.is_unit for scale in valuation.scales.values())
     written = valuation
-    if are_effects and out.suffix.lower() == ".csv":  # which holds the values alone
+    if are_effects and out.suffix.lower() == ".csv":  # which stores only the values
         written = type(valuation).from_values({own: valuation[own] for own in valuation.variables})
     save_values(written, out, inputs.name, inputs.target)
-    if models is not None:  # last, for models that are there refuse the table that they learnt from
+    if models is not None:  # last, since saved models refuse the table that they were trained on
         valuator.models_.save(models)
     if are_effects:
         print_effects(inputs, valuation)
@@ -223,12 +217,12 @@ def _train(
     ]
     if agreed:
         print_lines(
-            f"Rank correlation to be expected with another run, by the standard errors: {', '.join(agreed)}."
+            f"Expected rank correlation with another run, from the standard errors: {', '.join(agreed)}."
         )
     if inputs.unseen:
-        print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
+        print(f"Columns that are not features: {', '.join(inputs.unseen)}")
     if models is not None:
-        print(f"Models kept in {models}: {_counted(valuator.models_)}")
+        print(f"Models saved to {models}: {_counted(valuator.models_)}")
     attributes = {"ratio": "fairness", "performance": "performance", "max-fpr": "max_fpr", "bags": "n_bags"}
     print_settings(
         {
@@ -244,7 +238,7 @@ def _train(
 
 
 def _check_taken(name: str, settings: Mapping[str, Any]) -> Sequence[str]:
-    """Refuse, before anything is read, settings that a valuator has no use for; list those that it takes."""
+    """Refuse, before anything is read, settings that a valuator does not have; list those that it has."""
     from fado.valuation import make_valuator, valuator_names
 
     if name not in valuator_names():
@@ -257,7 +251,7 @@ def _check_taken(name: str, settings: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _check_keeps_models(name: str, directory: Path, out: Path) -> None:
-    """Refuse, before any work is done, a valuator without models, and a directory that cannot hold them."""
+    """Refuse, before any work, a valuator without models, and a directory that cannot store them."""
     from fado.cli._outputs import check_apart, check_writable
     from fado.valuation import InBagEntropy, OutOfBagEntropy, make_valuator
 
@@ -268,9 +262,9 @@ def _check_keeps_models(name: str, directory: Path, out: Path) -> None:
 
 
 def _binary_target(inputs: Inputs) -> Any:
-    """Give the target such that the larger of two labels is the positive one; as it is if it has none.
+    """Give the target with the larger of two labels as the positive one; unchanged if it has none.
 
-    A target with missing labels stays as it is too, for the valuator to refuse.
+    A target with missing labels is also unchanged, so that the valuator refuses it.
     """
     labels = inputs.labels
     if labels.positive is None or (labels.codes < 0).any():
@@ -301,13 +295,13 @@ def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str
                 line += [*np.nanquantile(valuation[which][members], [0.25, 0.5, 0.75])]
             rows.append(line)
         print_table(f"Protected attribute {name}", header, rows)
-        print(f"Columns left out of the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
+        print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
 
 
 def _take_values(
     data: Path, out: Path, from_file: Path, from_id: str | None, named: Mapping[str, Any]
 ) -> None:
-    """Take the rows' values from a file that was made elsewhere."""
+    """Take the values of the rows from a file of another program."""
     from fado.cli._inputs import read_elsewhere, read_inputs, save_values
     from fado.cli._outputs import check_output, print_effects, print_lines, print_settings
 
@@ -316,7 +310,7 @@ def _take_values(
     valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
     save_values(valuation, out, inputs.name, inputs.target)
     print_effects(inputs, valuation)
-    print_lines("Values as given: the higher, the more a row is worth.")
+    print_lines("Values from a file: a higher value means that a row is worth more.")
     print_settings(
         {"from": from_file, "from-id": from_id, "positive": inputs.positive, "weight": named["weight"]}
     )
@@ -332,7 +326,7 @@ def _value_files(
     dask: str | None,
     dry_run: bool,
 ) -> None:
-    """Value a table that is read part by part: print the plan, value the rows, and print a summary."""
+    """Value a table that is read in parts: print the plan, value the rows, and print a summary."""
     from fado.cli._inputs import read_group_names
     from fado.cli._outputs import print_settings, print_table
     from fado.tabular import TARGET, label_named, open_source
@@ -365,35 +359,30 @@ def _value_files(
         rates = ["positive"] if has_rates else []
         header = ["group", "rows", "share", *rates, "v_y\nmean", "v_z\nmean"]
         print_table(f"Protected attribute {name}", header, rows)
-        print(f"Columns left out of the models of {name}: {', '.join(excluded.get(name, ())) or 'none'}")
+        print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, ())) or 'none'}")
     told = valuation.metadata
-    learnt = f"Models learnt from {told['train_rows']:,} of {told['n_rows']:,} rows per bag"
+    learnt = f"Models were trained on {told['train_rows']:,} of {told['n_rows']:,} rows per bag"
     curve = told.get("learning_curve", {})
     if curve.get("agreement"):
-        shown = ", ".join(f"{own:.3f} of {name}" for name, own in curve["agreement"].items())
-        learnt += f"; estimated rank agreement with models of {curve['compared_with']:,} rows: {shown}"
+        shown = ", ".join(f"{own:.3f} for {name}" for name, own in curve["agreement"].items())
+        learnt += f"; estimated rank correlation with models of {curve['compared_with']:,} rows: {shown}"
     print(learnt + ".")
     if curve.get("more_rows_would_help"):
-        print("More rows would still change ranks: allow more with `--memory`, or name `--train-rows`.")
+        print("More rows would still change the ranks: raise `--memory`, or set `--train-rows`.")
     sizes = {"bags": told["n_bags"], "train-rows": told["train_rows"]}
     print_settings({"valuator": DEFAULT, **sizes, "weight": named["weight"], "seed": told["seed"]})
     print(f"Values of {len(valuation):,} rows written to {out}")
 
 
 def _stand_in(directory: Path) -> bool:
-    """Tell whether models are to be read from a directory: it is there, and it is not empty."""
+    """Say whether models are to be read from a directory: it exists and is not empty."""
     return directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
 
 
 def _value_new_rows(
-    data: Path,
-    directory: Path,
-    out: Path,
-    target: str | None,
-    protected: Sequence[str],
-    jobs: int | None,
+    data: Path, directory: Path, out: Path, target: str | None, protected: Sequence[str], jobs: int | None
 ) -> None:
-    """Value the rows of a table by kept models; attributes that are known tell the agreement alone."""
+    """Value the rows of a table with saved models; known attributes add only the agreement."""
     from fado.cli._inputs import save_values
     from fado.cli._outputs import check_apart, check_output, print_settings, print_table
     from fado.tabular import Expression, read_table
@@ -408,7 +397,7 @@ def _value_new_rows(
     if labels is not None:
         _check_other_rows(models, labels, directory)
     learnt = {own.variable.name: own.variable.classes for own in models.kept}
-    attributes = {  # by the labels that models learnt: booleans, if from Python
+    attributes = {  # with the labels of the models: booleans, if from Python
         own.name: own.entries(table) if True in learnt.get(own.name, ()) else own.groups(table)
         for own in (Expression.of(table.column_names, text, "protected") for text in protected)
     }
@@ -424,15 +413,15 @@ def _value_new_rows(
         rows.append([name, count, *np.nanquantile(valuation[name], [0.25, 0.5, 0.75]), *means])
     header = ["variable", "models", "v\n25%", "v\n50%", "v\n75%", "epistemic\nmean", "agreement\nmean"]
     print_table("New rows", header, rows)
-    print(f"Values by models that learnt from {models.n_rows:,} rows: {_counted(models)}.")
+    print(f"Values of models that were trained on {models.n_rows:,} rows: {_counted(models)}.")
     if labels is None and any(own.variable.sees_target for own in models.kept):
-        print("Models that see the target are averaged over what is predicted for it.")
+        print("Models that use the target are averaged over its predicted labels.")
     print_settings({"models": directory, "valuator": valuation.provenance.algorithm, "target": target})
     print(f"Values of {table.num_rows:,} rows written to {out}")
 
 
 def _check_other_rows(models: ValuationModels, labels: Any, directory: Path) -> None:
-    """Refuse the very table that the models learnt from."""
+    """Refuse the table that the models were trained on."""
     from fado.tabular import column_from, variable_from
     from fado.valuation import digest_of_target
 
@@ -441,11 +430,11 @@ def _check_other_rows(models: ValuationModels, labels: Any, directory: Path) -> 
     kind = models.kept[0].variable.kind
     column = column_from("y", labels)
     if (column.levels is not None and kind == "continuous") or column.data.null_count:
-        return  # which is refused as such
+        return  # refused later
     if digest_of_target(variable_from(column, kind)) == models.target_digest:
         raise ValueError(
-            f"The models in {str(directory)!r} learnt from this very table, and what they say of its rows "
-            "means something else: delete the directory, or name another with `--models`, to value it anew."
+            f"The models in {str(directory)!r} were trained on this table, so they cannot value it as new "
+            "rows: delete the directory, or name another with `--models`, to train new models."
         )
 
 

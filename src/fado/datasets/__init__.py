@@ -1,14 +1,22 @@
-"""Account-opening fraud data: a generator, a loader for the public BAF suite, and what splits them."""
+"""Data to try things on: generated account fraud, the public BAF suite, Adult and ACS Income."""
 
 from typing import TYPE_CHECKING, Any
 
 from fado.datasets._baf import load_baf
+from fado.datasets._fetch import fetch_acs_income, fetch_adult
 from fado.datasets._fraud import make_account_fraud, temporal_split
 
 if TYPE_CHECKING:
     from fado.tabular import protected_from
 
-__all__ = ["load_baf", "make_account_fraud", "protected_from", "temporal_split"]
+__all__ = [
+    "fetch_acs_income",
+    "fetch_adult",
+    "load_baf",
+    "make_account_fraud",
+    "protected_from",
+    "temporal_split",
+]
 
 
 def __getattr__(name: str) -> Any:

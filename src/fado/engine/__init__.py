@@ -1,39 +1,24 @@
 """Engines that fit models and score rows: LightGBM on shared bins, and any scikit-learn estimator."""
 
-from fado.engine._base import Engine, Model, Schema, Scorer, Task, Watch
-from fado.engine._layout import MissingValuesError, explaining_missing_in_table
-from fado.engine._lightgbm import LightGBMEngine, LightGBMModel, default_estimators
-from fado.engine._scorers import (
-    CombinedScorer,
-    StudentScorer,
-    combine_probabilities,
-    detach,
-    groups_given_labels,
-    scorer_from,
-)
-from fado.engine._sklearn import SklearnEngine, engine_class
-from fado.engine._trees import Forest, LeafReader
-
-__all__ = [
-    "CombinedScorer",
-    "Engine",
-    "Forest",
-    "LeafReader",
-    "LightGBMEngine",
-    "LightGBMModel",
-    "MissingValuesError",
-    "Model",
-    "Schema",
-    "Scorer",
-    "SklearnEngine",
-    "StudentScorer",
-    "Task",
-    "Watch",
-    "combine_probabilities",
-    "default_estimators",
-    "detach",
-    "engine_class",
-    "explaining_missing_in_table",
-    "groups_given_labels",
-    "scorer_from",
-]
+from fado.engine._base import Engine as Engine
+from fado.engine._base import Model as Model
+from fado.engine._base import Schema as Schema
+from fado.engine._base import Scorer as Scorer
+from fado.engine._base import Task as Task
+from fado.engine._base import Watch as Watch
+from fado.engine._base import both_classes as both_classes
+from fado.engine._layout import MissingValuesError as MissingValuesError
+from fado.engine._layout import explaining_missing_in_table as explaining_missing_in_table
+from fado.engine._lightgbm import LightGBMEngine as LightGBMEngine
+from fado.engine._lightgbm import LightGBMModel as LightGBMModel
+from fado.engine._lightgbm import default_estimators as default_estimators
+from fado.engine._scorers import CombinedScorer as CombinedScorer
+from fado.engine._scorers import StudentScorer as StudentScorer
+from fado.engine._scorers import combine_probabilities as combine_probabilities
+from fado.engine._scorers import detach as detach
+from fado.engine._scorers import groups_given_labels as groups_given_labels
+from fado.engine._scorers import scorer_from as scorer_from
+from fado.engine._sklearn import SklearnEngine as SklearnEngine
+from fado.engine._sklearn import engine_class as engine_class
+from fado.engine._trees import Forest as Forest
+from fado.engine._trees import LeafReader as LeafReader

@@ -1,7 +1,7 @@
-"""The contract of the engines: a task in, a model out.
+"""The interface of the engines: a task in, a model out.
 
 An engine is made for one table. `prepare` does once what many fits share; then `fit` may be called by many
-threads at a time, or, where `in_threads` is False, in many processes. A fit depends on its task alone: no
+threads at a time or, if `in_threads` is False, in many processes. A fit depends on its task only: no
 other task, no order and no number of workers changes a score.
 """
 
@@ -18,26 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
+from fado._records import encode, record_from
 from fado.tabular import Column, Table, Variable
-
-__all__ = [
-    "ConstantScorer",
-    "Engine",
-    "FloatArray",
-    "LabelArray",
-    "Model",
-    "Rows",
-    "Schema",
-    "Scorer",
-    "Task",
-    "Watch",
-    "both_classes",
-    "check_labels",
-    "check_target",
-    "count_rows",
-    "fit_constant",
-    "replace_target",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -46,7 +28,7 @@ LabelArray = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Schema:
-    """What a table's columns are called, and the levels that they hold.
+    """The names of a table's columns, and their levels.
 
     Parameters
     ----------
@@ -61,11 +43,12 @@ class Schema:
     --------
     >>> import pandas as pd
     >>> from fado.tabular import Table
-    >>> schema = Schema.of(Table.from_input(pd.DataFrame({"colour": ["red", "blue"], "size": [1, 2]})))
+    >>> frame = pd.DataFrame({"colour": ["red", "blue"], "size": [1, 2]})
+    >>> schema = Schema.of(Table.from_input(frame))
     >>> other = Table.from_input(pd.DataFrame({"size": [3], "colour": ["green"]}))
     >>> schema.find(other, [0, 1])
     [1, 0]
-    >>> schema.column(other, 0, 1).codes()  # a level that was not there is missing
+    >>> schema.column(other, 0, 1).codes()  # a new level is missing
     array([-1], dtype=int32)
     """
 
@@ -75,30 +58,11 @@ class Schema:
 
     @classmethod
     def of(cls, table: Table, read: Collection[int] | None = None) -> Schema:
-        """Note a table's columns, and the levels of those to read: all of them, unless said otherwise."""
+        """Read a table's columns, and the levels of those to read: by default all."""
         every = range(table.n_columns)
         read = set() if table.is_sparse else every if read is None else set(read)
         levels = [table.column(j).levels if j in read else None for j in every]
         return cls(tuple(table.names), tuple(levels), table.is_named)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Give all of it as JSON can hold it."""
-        levels = [None if own is None else list(own) for own in self.levels]
-        return {"names": list(self.names), "levels": levels, "named": self.named}
-
-    @classmethod
-    def from_plain(cls, plain: Any) -> Schema:
-        """Read what `to_plain` gave, refusing anything else."""
-        names, levels, named = (plain.get(key) for key in ("names", "levels", "named"))
-        if not (
-            _are_texts(names)
-            and isinstance(levels, list)
-            and len(levels) == len(names)
-            and all(own is None or _are_texts(own) for own in levels)
-            and isinstance(named, bool)
-        ):
-            raise ValueError("The columns that the model learnt from are not told as they should be.")
-        return cls(tuple(names), tuple(own if own is None else tuple(own) for own in levels), named)
 
     def find(self, table: Table, needed: Collection[int]) -> list[int | None]:
         """Find every column's position in another table; None for one that is not there.
@@ -134,16 +98,16 @@ class Schema:
         return places
 
     def warn_of_lost_names(self, table: Table) -> None:
-        """Say that columns are taken by position where a table has lost the names that models learnt by."""
+        """Warn that columns are matched by position if a table has lost the names that models learnt."""
         if self.named and not table.is_named:
             order = list_names([repr(name) for name in self.names])
             warn_user(
-                "X has no column names, and the model learnt from named columns: they are taken in this "
+                "X has no column names, and the model learnt from named columns: they are matched in this "
                 f"order, {order}. Pass a table with these names to be sure."
             )
 
     def column(self, table: Table, j: int, place: int | None) -> Column:
-        """Give column `j` from where it stands in another table, in this one's levels.
+        """Return column `j` from its place in another table, with this schema's levels.
 
         Parameters
         ----------
@@ -152,7 +116,7 @@ class Schema:
         j : int
             The column's position in this table.
         place : int or None
-            Its position in the other, from `find`; None gives a column of missing entries.
+            Its position in the other, from `find`; None returns a column of missing entries.
         """
         levels, name = self.levels[j], self.names[j]
         if place is None:
@@ -166,10 +130,6 @@ class Schema:
             return _empty(name, levels, table.n_rows)
         learnt, given = ("numbers", "text") if levels is None else ("text", "numbers")
         raise ValueError(f"Column {name!r} holds {given}, but the model learnt from {learnt}: convert it.")
-
-
-def _are_texts(given: Any) -> bool:
-    return isinstance(given, list) and all(isinstance(own, str) for own in given)
 
 
 def _empty(name: str, levels: tuple[str, ...] | None, n_rows: int) -> Column:
@@ -189,11 +149,11 @@ class Task:
         What to learn.
     rows : ndarray of int32
         Sorted positions in the engine's table of the rows to learn from, all with known labels. A position
-        may stand there more than once.
+        may occur more than once.
     seed : int
-        Of this fit alone; it takes the place of a `random_state` that is None.
+        Of this fit only; it replaces a `random_state` that is None.
     scored : ndarray, Table or None
-        The rows to score while at it: positions in the engine's table, or another table with the same
+        The rows to score as well: positions in the engine's table, or another table with the same
         columns; None scores the rows learnt from.
     weights : ndarray, optional
         One per entry of `rows`: finite, not negative, not all zero.
@@ -218,26 +178,26 @@ class Task:
 
 
 class Watch(Protocol):
-    """Looks on while trees grow.
+    """Observes the growing trees.
 
     Parameters
     ----------
     every : int
-        After how many trees it is asked.
+        After how many trees it is called.
     """
 
     every: int
 
     def __call__(self, scores: FloatArray) -> bool:
-        """Look at the scores so far of the rows that the task scores; True ends growing."""
+        """Read the scores so far of the rows that the task scores; True stops growing."""
 
 
 class Model(Protocol):
-    """What came of a task. It may be pickled, and asked for scores by many threads at a time.
+    """The result of a task. It may be pickled, and used for scores by many threads at a time.
 
     Scores are probabilities of classes or predicted numbers. Of two classes, LightGBM gives the probability
     of class 1, as an array of shape (n,); scikit-learn estimators give that of both, as for any other number
-    of classes: (n, K). Classes that the rows learnt from lacked have probability 0.
+    of classes: (n, K). Classes without training rows have probability 0.
     """
 
     @property
@@ -253,31 +213,31 @@ class Model(Protocol):
         """How many rounds of trees were grown; None for a model that is not made of them."""
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows, also such as were not there.
+        """Score rows, also new ones.
 
         Parameters
         ----------
         rows : ndarray or Table
-            Positions in the engine's table, or another table. Its columns are found by name, in any order;
-            where either table has no names, by position. Entries of levels that were not there are missing.
+            Positions in the engine's table, or another table. Its columns are matched by name, in any order;
+            if either table has no names, by position. New levels are missing.
         target : ndarray, optional
             The target's labels of the rows, for models that see the target. Rows of another table need them;
-            for those of the engine's own they take the place of their labels.
+            for those of the engine's own table they replace its labels.
 
         Raises
         ------
         ValueError
-            If a column that the model sees is not there or holds something else, or the target is needed.
+            If a column that the model sees is missing or of another kind, or the target is needed.
         """
 
     def detach(self) -> Scorer:
-        """Give what is left of a model without the rows that it learnt from."""
+        """Return the model without the rows that it learnt from."""
 
 
 class Scorer(Protocol):
     """A model without the rows that it learnt from: small, and it may be pickled.
 
-    `fado.engine.detach` makes it of a model, `fado.engine.scorer_from` of its parts.
+    `fado.engine.detach` makes it from a model, `fado.engine.scorer_from` from its parts.
     """
 
     @property
@@ -302,10 +262,10 @@ class Scorer(Protocol):
         Parameters
         ----------
         table : Table
-            Its columns are found by name, in any order; where either table has no names, by position.
-            Entries of levels that were not there are missing.
+            Its columns are matched by name, in any order; if either table has no names, by position.
+            New levels are missing.
         target : ndarray, optional
-            The target's labels of the rows, coded as they were, for models that see the target.
+            The target's labels of the rows, with the same codes, for models that see the target.
 
         Returns
         -------
@@ -315,17 +275,17 @@ class Scorer(Protocol):
         Raises
         ------
         ValueError
-            If a column that the model sees is not there or holds something else, or the target is needed.
+            If a column that the model sees is missing or of another kind, or the target is needed.
         """
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give all that `scorer_from` needs: plain data that JSON can hold, and the content of a file."""
+        """Return all that `scorer_from` needs: plain data that JSON can hold, and the content of a file."""
 
 
 class Engine(Protocol):
     """Fits models to rows of one table.
 
-    Engines may be pickled: what was binned is made anew where they arrive, what was laid out goes with them.
+    Engines may be pickled: binned tables are binned again, other forms are pickled too.
     """
 
     in_threads: ClassVar[bool]
@@ -333,57 +293,57 @@ class Engine(Protocol):
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
-        """Tell whether the engine does all as the estimator's own `fit` would."""
+        """Return whether the engine does everything as the estimator's own `fit` would."""
 
     def prepare(self, tasks: Iterable[Task]) -> None:
-        """Bin or lay out what the tasks need, before they run side by side."""
+        """Bin or lay out what the tasks need, before they run in parallel."""
 
     def with_rows(self, table: Table) -> Engine:
-        """Give an engine of the same rows and, after them, those of another table.
+        """Return an engine of the same rows, followed by those of another table.
 
-        What the rows of this engine are laid out by stays as it is: its columns, bins and levels. So a fit
-        on some rows is the same, whatever others were added. Call `prepare` before; no target is seen.
+        The layout of this engine's rows stays: its columns, bins and levels. So a fit on some rows is the
+        same, whatever others were added. Call `prepare` before; no target is seen.
 
         Parameters
         ----------
         table : Table
-            The rows to add. Columns are found by name; where either table has no names, by position. Entries
-            of levels that were not there are missing.
+            The rows to add. Columns are matched by name; if either table has no names, by position. New
+            levels are missing.
 
         Raises
         ------
         ValueError
-            If a column is not there or holds something else.
+            If a column is missing or of another kind.
         """
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
-        """Learn, and score the rows that the task asks for. Errors of the estimator are raised as they are.
+        """Learn, and score the rows that the task asks for. Errors of the estimator are raised unchanged.
 
-        Where the rows learnt from hold only one class, the model is certain of it, and nothing is fitted.
+        If the training rows have only one class, the model is certain of it, and nothing is fitted.
 
         Parameters
         ----------
         task : Task
             What to learn, from which rows.
         stop : threading.Event, optional
-            When set, the fit may end early, and the model is worthless.
+            When set, the fit may end early, and the model is useless.
         watch : Watch, optional
-            Asked every so many trees whether to grow on; engines that cannot, ignore it.
+            Called after every few trees; engines that cannot do this ignore it.
         """
 
 
 def count_rows(rows: Rows | Table) -> int:
-    """Count the rows that positions or a table stand for."""
+    """Count the rows of positions or of a table."""
     return rows.n_rows if isinstance(rows, Table) else len(rows)
 
 
 def both_classes(scores: FloatArray) -> FloatArray:
-    """Give the probabilities of all classes, where those of two may be that of class 1."""
+    """Return the probabilities of all classes, also if only that of class 1 of two is given."""
     return np.column_stack([1.0 - scores, scores]) if scores.ndim == 1 else scores
 
 
 def check_target(variable: Variable, target: Variable | None) -> None:
-    """Refuse a variable whose models see the target, where there is none."""
+    """Raise an error for a variable whose models see the target, if there is none."""
     if variable.sees_target and target is None:
         raise ValueError(
             f"The models of {variable.name!r} see the target, but the engine was given none: pass `target`."
@@ -393,14 +353,14 @@ def check_target(variable: Variable, target: Variable | None) -> None:
 def replace_target(
     target: Variable | None, labels: LabelArray | None, n_rows: int, variable: Variable
 ) -> Variable | None:
-    """Give the target of another table's rows; None if a variable's models do not see it."""
+    """Return the target of another table's rows; None if a variable's models do not see it."""
     if target is None or not variable.sees_target:
         return None
     return replace(target, labels=check_labels(labels, n_rows, f"The models of {variable.name!r} see"))
 
 
 def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model sees") -> LabelArray:
-    """Give the target's labels of another table's rows, refusing none, or another number of them."""
+    """Return the target's labels of another table's rows; their number must fit."""
     if labels is None:
         raise ValueError(f"{who} the target: pass its labels for the rows of the table.")
     if len(labels) != n_rows:
@@ -410,7 +370,7 @@ def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model s
 
 @dataclass(frozen=True)
 class ConstantScorer:
-    """Is certain of every row's class; see `fado.engine.Scorer`."""
+    """Predicts the same class for every row, with certainty; see `fado.engine.Scorer`."""
 
     code: int
     n_classes: int
@@ -420,11 +380,11 @@ class ConstantScorer:
     sees_target: ClassVar[bool] = False
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Give every row the same probabilities."""
+        """Return the same probabilities for every row."""
         return self.repeat(table.n_rows)
 
     def repeat(self, n_rows: int) -> FloatArray:
-        """Say the same of so many rows."""
+        """Return the same probabilities for this many rows."""
         if self.n_classes == 2:
             return np.full(n_rows, float(self.code))
         said = np.zeros((n_rows, self.n_classes))
@@ -432,22 +392,22 @@ class ConstantScorer:
         return said
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the class; there is nothing else."""
-        return {"kind": self.kind, "code": self.code, "n_classes": self.n_classes}, b""
+        """Return the class; there is nothing else."""
+        return {"kind": self.kind, **encode(self)}, b""
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> ConstantScorer:
-        """Read what `parts` gave."""
-        code, n_classes = plain.get("code"), plain.get("n_classes")
-        if type(n_classes) is not int or type(code) is not int or code not in range(n_classes):
-            raise ValueError("A model that says the same of every row must be certain of it.")
-        return cls(code, n_classes)
+        """Read what `parts` returned."""
+        scorer = record_from(cls, plain, "a constant model")
+        if scorer.code not in range(scorer.n_classes):
+            raise ValueError("A constant model must predict one of its classes.")
+        return scorer
 
 
 class ConstantModel:
-    """The model of rows that hold only one class: it is certain, and nothing needs to be fitted.
+    """The model of rows that have only one class: it is certain, and nothing is fitted.
 
-    Estimators refuse such labels, and LightGBM's own wrapper turns their probabilities round.
+    Estimators refuse such labels, and LightGBM's own wrapper reverses their probabilities.
     """
 
     gains = None
@@ -459,11 +419,11 @@ class ConstantModel:
         self.scores = self._repeat(n_scored)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
-        """Say of every row what was said of all."""
+        """Return the same probabilities for every row."""
         return self._repeat(count_rows(rows))
 
     def detach(self) -> ConstantScorer:
-        """Give the class that it is certain of."""
+        """Return the class that it predicts."""
         return self._scorer
 
     def _repeat(self, n_rows: int) -> FloatArray:
@@ -472,9 +432,9 @@ class ConstantModel:
 
 
 def fit_constant(task: Task, *, both: bool) -> ConstantModel | None:
-    """Make the model of a task whose rows hold one class; None if they hold more.
+    """Make the model of a task whose rows have one class; None if they have more.
 
-    `both` gives the probabilities of both of two classes, else that of class 1.
+    `both` returns the probabilities of both of two classes, else that of class 1.
     """
     variable, labels = task.variable, task.variable.labels[task.rows]
     if variable.kind != "classes" or not len(labels) or (labels != labels[0]).any():

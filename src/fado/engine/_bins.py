@@ -1,10 +1,10 @@
-"""What LightGBM sees: the table's columns and, last, the target, each at its place; and their bins.
+"""What LightGBM sees: the table's columns and, last, the target; and their bins.
 
 LightGBM has one, process-wide number of threads, which must not grow under a running fit: every call that
-names a number of threads sets it for the whole process. A fit that started with one thread and meets two
+sets a number of threads sets it for the whole process. A fit that started with one thread and then gets two
 writes past its buffers and crashes. So tables are binned by several threads only while no fit runs, and no
-fit starts meanwhile. A forked child has its parent's memory and none of its threads: there, several would
-wait for ever.
+fit starts meanwhile. A forked child has its parent's memory and none of its threads: there, several threads
+would wait forever.
 """
 
 from __future__ import annotations
@@ -27,23 +27,9 @@ from fado.tabular import Column, ShelvedTable, Table, Variable
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = [
-    "BINNING",
-    "Columns",
-    "DenseColumns",
-    "Features",
-    "SparseColumns",
-    "bin_columns",
-    "binning",
-    "columns_of",
-    "fitting",
-    "many_usual_values",
-    "subset",
-]
-
 # What decides the bins; estimators that agree on these share one binned table.
 BINNING = ("subsample_for_bin", "max_bin", "min_data_in_bin", "random_state")
-_ROWS_THAT_TELL = 2000
+_SAMPLED_ROWS = 2000
 _MANY = 0.2
 _USUAL = 0.7  # of the rows
 
@@ -69,11 +55,11 @@ class DenseColumns:
         return len(self._columns[0])
 
     def with_column(self, column: Column) -> DenseColumns:
-        """Give the columns and one more, the last."""
+        """Return the columns and one more, the last."""
         return DenseColumns([*self._columns, column])
 
     def with_rows(self, other: DenseColumns) -> DenseColumns:
-        """Give the columns with the rows of others below."""
+        """Return the columns with the rows of others below."""
         return DenseColumns(
             [
                 replace(own, data=pa.chunked_array([np.concatenate([own.numbers(), more.numbers()])]))
@@ -82,32 +68,32 @@ class DenseColumns:
         )
 
     def take(self, rows: Rows) -> DenseColumns:
-        """Give the columns at some row positions."""
+        """Return the columns at some row positions."""
         return DenseColumns([column.take(rows) for column in self._columns])
 
     def in_order(self, order: Sequence[int]) -> DenseColumns:
-        """Give some columns, in an order."""
+        """Return some columns, in an order."""
         return DenseColumns([self._columns[j] for j in order])
 
     def digests(self) -> list[bytes]:
-        """Give a key of what each column holds."""
+        """Return a key of the content of each column."""
         return [column.digest() for column in self._columns]
 
     def entries(self, j: int) -> FloatArray:
-        """Give one column as numbers, NaN where an entry is missing."""
+        """Return one column as numbers, NaN where an entry is missing."""
         return self._columns[j].numbers()
 
     def for_bins(self) -> Any:
-        """Give the columns as `lightgbm.Dataset` takes them."""
+        """Return the columns as `lightgbm.Dataset` takes them."""
         # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
         return pa.table({f"f{j}": column.data for j, column in enumerate(self._columns)})
 
     def for_scores(self) -> Any:
-        """Give the columns as `lightgbm.Booster.predict` takes them."""
+        """Return the columns as `lightgbm.Booster.predict` takes them."""
         return np.column_stack([column.numbers() for column in self._columns])
 
     def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> FloatArray:
-        """Give each column's share of zeros, or of the value in at least 70 % of some rows."""
+        """Return each column's share of zeros, or of the value in at least 70 % of some rows."""
         shares = []
         for column in self._columns:
             sample = column.take(rows).numbers()
@@ -119,7 +105,7 @@ class DenseColumns:
 
 
 class SparseColumns:
-    """Columns of numbers, most of them zero, as `DenseColumns` would hold them; only others take memory.
+    """Columns of numbers, most of them zero, with the methods of `DenseColumns`; only others take memory.
 
     Examples
     --------
@@ -202,7 +188,7 @@ Columns = DenseColumns | SparseColumns
 
 
 def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sparse: bool) -> Columns:
-    """Give the columns of another table, from where they stand there, in the order and levels of a schema."""
+    """Return the columns of another table, from their places there, in the order and levels of a schema."""
     if table.is_sparse and sparse:
         return SparseColumns(table.source)
     return DenseColumns([schema.column(table, j, place) for j, place in enumerate(places)])
@@ -211,7 +197,8 @@ def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sp
 class Features:
     """A table's columns and, last, the target, in an order, and which of them a variable's models see.
 
-    By content, the order is that of what columns hold, so that their places and names change nothing.
+    With `by_content`, the order depends on the columns' content, so that their places and names do not
+    matter.
     """
 
     def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:
@@ -243,20 +230,20 @@ class Features:
         return isinstance(self.columns, SparseColumns)
 
     def sees(self, variable: Variable, j: int) -> bool:
-        """Tell whether a variable's models may split on a column."""
+        """Return whether a variable's models may split on a column."""
         check_target(variable, self._target)
         return j not in variable.excluded if j < self.n_columns else variable.sees_target
 
     def seen(self, variable: Variable) -> list[int]:
-        """Give the positions of the table's columns that a variable's models may split on."""
+        """Return the positions of the table's columns that a variable's models may split on."""
         return [j for j in range(self.n_columns) if self.sees(variable, j)]
 
     def find(self, table: Table, variable: Variable) -> list[int | None]:
-        """Find the columns in another table, refusing it if one that a variable's models see is not there."""
+        """Find the columns in another table; one that a variable's models see must not be missing."""
         return self.schema.find(table, self.seen(variable))
 
     def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> Columns:
-        """Give the columns of another table like `columns`; those that models do not see may be missing."""
+        """Return the columns of another table like `columns`; those that models do not see may be missing."""
         places = self.find(table, variable)
         columns = columns_of(table, self.schema, places, sparse=self.is_sparse)
         if self._target is None:
@@ -275,7 +262,7 @@ class Features:
         return joined
 
     def of_rows(self, rows: Rows, target: LabelArray | None, variable: Variable) -> Columns:
-        """Give the columns at some row positions, with other labels of the target where models see it."""
+        """Return the columns at some row positions, with other labels of the target where models see it."""
         columns = self.columns.take(rows)
         theirs = None if target is None else replace_target(self._target, target, len(rows), variable)
         if theirs is None:
@@ -290,12 +277,12 @@ def _as_column(target: Variable) -> Column:
 
 
 def many_usual_values(columns: Columns) -> bool:
-    """Tell whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
+    """Return whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
 
-    LightGBM need not count them. Many are a fifth; a sample of the rows tells.
+    LightGBM need not count them. Many means a fifth, in a sample of the rows.
     """
     n_rows = columns.n_rows
-    rows = np.linspace(0, n_rows - 1, min(n_rows, _ROWS_THAT_TELL)).astype(np.int64)
+    rows = np.linspace(0, n_rows - 1, min(n_rows, _SAMPLED_ROWS)).astype(np.int64)
     return bool(columns.usual_shares(rows).mean() >= _MANY)
 
 
@@ -336,10 +323,10 @@ def subset(
     labels: npt.NDArray[Any] | None = None,
     weights: npt.NDArray[np.floating[Any]] | None = None,
 ) -> lightgbm.Dataset:
-    """Give some rows of a binned table with labels (else those of the table) and, if any, weights.
+    """Return some rows of a binned table with labels (else those of the table) and, if any, weights.
 
-    LightGBM takes whatever weights it is given, all zero or negative: they must have been checked before.
-    Call it, and all that follows with the subset, within `fitting`.
+    LightGBM takes any weights, also all zero or negative: they must have been checked before. Call it, and
+    all that follows with the subset, within `fitting`.
     """
     part = binned.subset([])
     part.used_indices = rows  # type: ignore[assignment]  # `subset` would sort them as a Python list
@@ -384,14 +371,14 @@ def fitting() -> Iterator[None]:
 
 
 def _name_one_thread() -> None:
-    """Keep calls that name no number of threads from using that of the parent's last call."""
+    """Set one thread for calls that set no number: else they would use that of the parent's last call."""
     import lightgbm
 
     lightgbm.Dataset(np.zeros((1, 1)), params={"num_threads": 1, "verbosity": -1}).construct()
 
 
 def _start_anew() -> None:
-    """Forget, in a forked child, the fits that its parent was at."""
+    """Forget, in a forked child, the running fits of its parent."""
     global _changed, _fits, _binning, _forked
     _changed = threading.Condition()
     _fits, _binning, _forked = 0, False, True

@@ -1,4 +1,4 @@
-"""What a scikit-learn estimator sees: the table in the form that it takes, and what to say of its gaps."""
+"""What a scikit-learn estimator sees: the table in the form that it takes; errors about missing values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,6 @@ from fado._messages import list_names
 from fado.engine._base import Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
-__all__ = [
-    "Form",
-    "Layout",
-    "MissingValuesError",
-    "add_rows",
-    "explaining_missing",
-    "explaining_missing_in_table",
-    "form_for",
-    "is_lightgbm",
-    "layout_for",
-]
-
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
 
 _MOST_INDICATORS = 32  # per column
@@ -36,9 +24,9 @@ _OF_MISSING = re.compile(r"\bnans?\b|missing|\bnull\b", re.IGNORECASE)  # in the
 
 
 def form_for(estimator: Any, *, sparse: bool) -> Form:
-    """Choose what an estimator sees.
+    """Select what an estimator sees.
 
-    A pipeline gets the user's own columns, since it may pick them by name. A LightGBM estimator gets
+    A pipeline gets the user's own columns, since it may select them by name. A LightGBM estimator gets
     categorical columns. Any other estimator gets numbers, with one indicator per level of a string or
     categorical column. A sparse matrix stays one.
     """
@@ -50,12 +38,12 @@ def form_for(estimator: Any, *, sparse: bool) -> Form:
 
 
 def is_lightgbm(estimator: Any) -> bool:
-    """Tell whether an estimator is one of LightGBM's own."""
+    """Return whether an estimator is one of LightGBM's own."""
     return type(estimator).__module__.startswith("lightgbm.")
 
 
 def _picks_columns(estimator: Any) -> bool:
-    """Tell whether an estimator is, or wraps, a pipeline, which may pick its columns by name."""
+    """Return whether an estimator is, or wraps, a pipeline, which may select its columns by name."""
     from sklearn.pipeline import Pipeline
 
     return isinstance(estimator, Pipeline) or any(
@@ -121,7 +109,7 @@ class Layout:
         return pd.concat([features, pd.DataFrame(values, features.index, names)], axis=1)
 
     def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
-        """Give a column of the kind that the estimator learnt from, with whatever levels it has."""
+        """Return a column of the kind that the estimator learnt from, with any levels."""
         own = None if place is None else table.column(place)
         if own is not None and (own.levels is None) is (self.schema.levels[j] is None):
             return own
@@ -129,7 +117,7 @@ class Layout:
 
 
 def layout_for(form: Form, table: Table, excluded: frozenset[int]) -> Layout:
-    """Tell how to lay out a table, and others like it, without the columns that models must not see."""
+    """Return how to lay out a table, and others like it, without the columns that models must not see."""
     kept = tuple(j for j in range(table.n_columns) if j not in excluded)
     if form == "frame" and table.source is None:
         form = "columns"
@@ -164,7 +152,7 @@ def add_rows(first: Any, second: Any) -> Any:
 
 
 def _frequent_levels(column: Column) -> tuple[str, ...]:
-    """Give the levels of a column, the most frequent if there are many: the others have no indicator."""
+    """Return the levels of a column, the most frequent if there are many: the others have no indicator."""
     levels = column.levels or ()
     if len(levels) <= _MOST_INDICATORS:
         return levels
@@ -175,7 +163,7 @@ def _frequent_levels(column: Column) -> tuple[str, ...]:
 
 
 def _as_csr(matrix: Any) -> Any:
-    """Give a sparse matrix in the one form that LightGBM does not warn about."""
+    """Return a sparse matrix in the one form that LightGBM does not warn about."""
     import scipy.sparse
 
     return scipy.sparse.csr_matrix(matrix)
@@ -194,14 +182,14 @@ class MissingValuesError(ValueError):
 
 
 def explaining_missing(estimator: Any, layout: Layout, features: Any) -> AbstractContextManager[None]:
-    """Say which columns an estimator fails for because of missing values; other errors stay as they are."""
+    """Name the columns with missing values if an estimator fails because of them."""
     return _explaining(
         estimator, lambda: [layout.schema.names[j] for j in _columns_with_missing(layout, features)]
     )
 
 
 def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManager[None]:
-    """Say the same of an estimator that is given a user's own table."""
+    """Do the same for an estimator that gets a user's own table."""
     return _explaining(estimator, lambda: _names_with_missing(Table.from_input(X)))
 
 
@@ -237,7 +225,7 @@ def _explained(estimator: Any, columns: list[str]) -> MissingValuesError:
 
 
 def _names_with_missing(table: Table) -> list[str]:
-    """Name the columns of a user's table that hold missing values."""
+    """Name the columns of a user's table that have missing values."""
     if table.is_sparse:
         found = np.flatnonzero(_with_missing(table.source)).tolist()
     else:
@@ -246,7 +234,7 @@ def _names_with_missing(table: Table) -> list[str]:
 
 
 def _columns_with_missing(layout: Layout, features: Any) -> list[int]:
-    """Find the columns of the table that hold missing values where the estimator saw them."""
+    """Find the columns of the table with missing values that the estimator saw."""
     missing = _with_missing(features)
     if layout.form == "numbers":  # one for a column of numbers, one for each level of another
         widths = [len(levels) if (levels := layout.schema.levels[j]) is not None else 1 for j in layout.kept]
@@ -257,7 +245,7 @@ def _columns_with_missing(layout: Layout, features: Any) -> list[int]:
 
 
 def _with_missing(features: Any) -> npt.NDArray[np.bool_]:
-    """Tell which columns of a matrix or frame hold missing values."""
+    """Return which columns of a matrix or frame have missing values."""
     if hasattr(features, "tocoo"):
         matrix = features.tocoo()
         return np.bincount(matrix.col[np.isnan(matrix.data)], minlength=features.shape[1]) > 0

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 
+from fado._records import encode, record_from
 from fado.engine._base import (
     FloatArray,
     LabelArray,
@@ -39,13 +40,11 @@ from fado.engine._bins import (
     many_usual_values,
     subset,
 )
-from fado.engine._trees import Forest, LeafReader, check_text, read_trees
+from fado.engine._trees import Forest, LeafReader, check_text
 from fado.tabular import Column, Table, Variable
 
 if TYPE_CHECKING:
     import lightgbm
-
-__all__ = ["LightGBMEngine", "LightGBMModel", "LightGBMScorer", "default_estimators"]
 
 # What a fit on shared bins honours as the estimator's own `fit` would.
 _HONOURED = """
@@ -69,16 +68,16 @@ _DEFAULTS: dict[str, Any] = {
     "n_estimators": 45,
     "learning_rate": 0.28,  # fast; `fado.valuation` slows models down that need it
     "num_leaves": 24,
-    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and tells less
+    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and predicts less
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
     "max_bin": 511,  # a bin for each of some hundred codes; costs next to nothing
 }
-# A tree sees a few columns, for what only some together tell, and a share of the table's.
+# A tree sees a few columns, for effects of several together, and a share of the table's.
 _COLUMNS_SEEN, _AND_SHARE = 1.5, 0.55
 
 
 def default_estimators(n_columns: int) -> list[Any]:
-    """Make the models that value the rows of a table with so many columns when the user names none.
+    """Make the default models that value the rows of a table with this number of columns.
 
     Examples
     --------
@@ -163,7 +162,7 @@ class LightGBMEngine:
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
-        """Tell whether every parameter of the estimator is honoured.
+        """Return whether every parameter of the estimator is honoured.
 
         Custom objectives, class weights, early stopping and whatever else is not on the list of honoured
         parameters go through the estimator's own `fit` instead.
@@ -185,7 +184,7 @@ class LightGBMEngine:
         )
 
     def prepare(self, tasks: Iterable[Task]) -> None:
-        """Bin what the tasks need, by several threads, which none may do while fits run."""
+        """Bin what the tasks need, with several threads, which is not possible while fits run."""
         needs: dict[Any, Task] = {}  # by all that decides which bins a task needs
         for task in tasks:
             given = id(task.estimator), id(task.scored), id(task.scored_target)
@@ -243,27 +242,25 @@ class LightGBMEngine:
                     continue
                 if watch(scores()):
                     break
-            return LightGBMModel(booster, scores(), variable, present, self._features, layout, parameters)
+            return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
 
-    def read_leaves(self, forests: Sequence[Forest], table: Table | None = None) -> LeafReader:
-        """Make ready to read the leaves of all rows, or of those of another table.
+    def read_leaves(self, forest: Forest, table: Table | None = None) -> LeafReader:
+        """Prepare to read the leaves of all rows, or of those of another table.
 
         Parameters
         ----------
-        forests : sequence of Forest
-            Of models that this engine fitted, all to see the same columns.
+        forest : Forest
+            Of a model that this engine fitted.
         table : Table, optional
-            The other table; its columns are found by name.
+            The other table; its columns are matched by name.
         """
-        first = forests[0]
         columns = self._features.columns
         if table is not None:
-            columns = self._features.of_table(table, None, first.variable)
-        trees = [tree for forest in forests for tree in forest.trees]
-        return LeafReader(trees, lambda place: columns.entries(first.layout[place]), columns.n_rows)
+            columns = self._features.of_table(table, None, forest.variable)
+        return LeafReader(forest, columns)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
-        """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
+        """Return an estimator's parameters as the booster takes them, for a fit in one thread."""
         given, honoured = task.estimator.get_params(), set(_HONOURED.split())
         parameters = {name: value for name, value in given.items() if name in honoured and value is not None}
         if not {"force_col_wise", "force_row_wise"} & set(parameters):
@@ -273,7 +270,7 @@ class LightGBMEngine:
         return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
 
     def _layout(self, task: Task, parameters: dict[str, Any]) -> tuple[int, ...]:
-        """Give the columns of a model in order: those it sees, or all where a mask on them will do."""
+        """Return the columns of a model in order: those it sees, or all if a mask on them is enough."""
         if self._by_content or not _draws_columns(parameters):
             return self._features.order
         return tuple(j for j in self._features.order if self._features.sees(task.variable, j))
@@ -281,7 +278,7 @@ class LightGBMEngine:
     def _bins(
         self, task: Task, parameters: dict[str, Any], layout: tuple[int, ...]
     ) -> tuple[lightgbm.Dataset, lightgbm.Dataset | None]:
-        """Give the binned table and, if the task scores another, that one in the same bins."""
+        """Return the binned table and, if the task scores another, that one in the same bins."""
         least_rows = 1
         if self._prefilter and _draws_columns(parameters):  # LightGBM draws none that it cannot split
             least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
@@ -307,40 +304,29 @@ class LightGBMEngine:
             return binned, kept[key, id(target)][1]
 
 
+@dataclass(eq=False)
 class LightGBMModel:
     """A grown booster, and the rows of its engine; see `fado.engine.Model`. Made within `fitting`."""
 
-    def __init__(
-        self,
-        booster: lightgbm.Booster,
-        scores: FloatArray,
-        variable: Variable,
-        present: tuple[int, ...],
-        features: Features,
-        layout: tuple[int, ...],
-        parameters: Mapping[str, Any],
-    ) -> None:
-        self.scores = scores
-        self._parameters = parameters
-        self.gains = np.zeros(features.n_columns + 1)
-        self.gains[list(layout)] = booster.feature_importance("gain")
-        self.n_trees = booster.current_iteration()
-        self._booster = booster
-        self._variable = variable
-        self._present = present
-        self._features = features
-        self._layout = layout
-        most = parameters.get("max_cat_to_onehot", 4)
-        levelled = set(features.columns.levelled)
-        self._many_sided = frozenset(
-            place
-            for place, j in enumerate(layout)
-            if j in levelled and booster.train_set.feature_num_bin(place) > most
-        )
+    scores: FloatArray
+    _booster: lightgbm.Booster
+    _variable: Variable
+    _present: tuple[int, ...]
+    _features: Features
+    _layout: tuple[int, ...]
+    _parameters: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self.gains = np.zeros(self._features.n_columns + 1)
+        self.gains[list(self._layout)] = self._booster.feature_importance("gain")
+        self.n_trees = self._booster.current_iteration()
+        most = self._parameters.get("max_cat_to_onehot", 4)
+        levelled, bins = set(self._features.columns.levelled), self._booster.train_set.feature_num_bin
+        places = enumerate(self._layout)
+        self._many_sided = frozenset(place for place, j in places if j in levelled and bins(place) > most)
 
     def __getstate__(self) -> dict[str, Any]:
-        with fitting():
-            return self.__dict__ | {"_booster": self._booster.model_to_string(num_iteration=-1)}
+        return self.__dict__ | {"_booster": self._text()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         import lightgbm
@@ -350,13 +336,15 @@ class LightGBMModel:
 
     @property
     def forest(self) -> Forest:
-        """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        """The trees as arrays, without the booster, which holds the rows that it learnt from."""
+        return Forest(self._text(), self._variable, self._layout, self._parameters, self._many_sided)
+
+    def _text(self) -> str:
         with fitting():
-            trees = read_trees(self._booster.model_to_string(num_iteration=-1))
-        return Forest(tuple(trees), self._variable, self._layout, self._parameters, self._many_sided)
+            return self._booster.model_to_string(num_iteration=-1)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows by what they hold, not by their bins."""
+        """Score rows by their content, not by their bins."""
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)
         else:
@@ -364,18 +352,16 @@ class LightGBMModel:
         return _predict(self._booster, columns, self._layout, self._present, len(self._variable.classes))
 
     def detach(self) -> LightGBMScorer:
-        """Give the booster alone, as text, and the columns that it takes."""
-        with fitting():
-            text = self._booster.model_to_string(num_iteration=-1)
+        """Return the booster only, as text, and the columns that it takes."""
         return LightGBMScorer(
-            text,
             self._features.schema,
             self._layout,
             tuple(self._features.seen(self._variable)),
-            sparse=self._features.is_sparse,
-            n_classes=len(self._variable.classes),
-            present=self._present,
-            sees_target=self._variable.sees_target,
+            self._features.is_sparse,
+            len(self._variable.classes),
+            self._present,
+            self._variable.sees_target,
+            self._text(),
         )
 
 
@@ -383,14 +369,14 @@ class LightGBMModel:
 class LightGBMScorer:
     """LightGBM's own text of a booster, and the columns that it takes; see `fado.engine.Scorer`."""
 
-    text: str
     schema: Schema  # of the table that it learnt from
     layout: tuple[int, ...]  # the columns that it takes, in order; the one after the last is the target
     seen: tuple[int, ...]  # those that it may look at
     sparse: bool  # whether it learnt from a sparse matrix
-    n_classes: int = 2
-    present: tuple[int, ...] = (0, 1)  # the classes that the rows learnt from held
-    sees_target: bool = False  # where it does not, zeros stand for the target
+    n_classes: int
+    present: tuple[int, ...]  # the classes that the rows learnt from held
+    sees_target: bool  # where it does not, zeros stand for the target
+    text: str = ""
 
     kind: ClassVar[str] = "lightgbm"
 
@@ -415,42 +401,27 @@ class LightGBMScorer:
         return _predict(self._booster, columns, self.layout, self.present, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the columns, and the booster's text."""
-        plain = {
-            "kind": self.kind,
-            "schema": self.schema.to_plain(),
-            "layout": list(self.layout),
-            "seen": list(self.seen),
-            "sparse": self.sparse,
-            "n_classes": self.n_classes,
-            "present": list(self.present),
-            "sees_target": self.sees_target,
-        }
-        return plain, self.text.encode()
+        """Return the columns, and the booster's text."""
+        return {"kind": self.kind, **encode(replace(self, text=""))}, self.text.encode()
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
-        """Read what `parts` gave; the content is checked before LightGBM sees it."""
-        schema = Schema.from_plain(plain.get("schema", {}))
-        layout, seen, sparse = plain.get("layout"), plain.get("seen"), plain.get("sparse")
-        n_classes, present, sees_target = (plain.get(key) for key in ("n_classes", "present", "sees_target"))
-        n_columns = len(schema.names)
+        """Read what `parts` returned; the content is checked before LightGBM reads it."""
+        scorer = record_from(cls, {**plain, "text": content.decode()}, "a booster")
+        n_columns, present = len(scorer.schema.names), scorer.present
         if not (
-            isinstance(sparse, bool)
-            and _are_positions(layout, n_columns + 1)
-            and _are_positions(seen, n_columns)
-            and type(n_classes) is int
-            and _are_positions(present, n_classes)
+            len(scorer.schema.levels) == n_columns
+            and set(scorer.layout) <= set(range(n_columns + 1))
+            and set(scorer.seen) <= set(range(n_columns))
+            and set(present) <= set(range(scorer.n_classes))
             and len(set(present)) == len(present) != 1
-            and (len(present) == 0) is (n_classes == 0)
-            and isinstance(sees_target, bool)
-            and (not sees_target or n_columns in layout)
+            and (len(present) == 0) is (scorer.n_classes == 0)
+            and (not scorer.sees_target or n_columns in scorer.layout)
         ):
-            raise ValueError("The columns that the booster takes are not told as they should be.")
-        text = content.decode()
-        _check_model(text, len(layout), len(present))
-        places = tuple(layout), tuple(seen)
-        scorer = cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
+            raise ValueError(
+                "The booster's description is broken: its columns or classes do not fit together."
+            )
+        _check_model(scorer.text, len(scorer.layout), len(present))
         try:
             scorer._booster  # noqa: B018 - LightGBM reads it
         except Exception as error:
@@ -459,12 +430,12 @@ class LightGBMScorer:
 
 
 def _draws_columns(parameters: dict[str, Any]) -> bool:
-    """Tell whether models of these parameters draw columns at random."""
+    """Return whether models of these parameters draw columns at random."""
     return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
 
 
 def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray, tuple[int, ...]]:
-    """Give labels as codes into the classes that occur, and these; numbers as they are, and no class."""
+    """Return labels as codes into the classes that occur, and these; numbers as they are, and no class."""
     if variable.kind != "classes":
         return labels, ()
     occurs = np.bincount(labels, minlength=len(variable.classes)) > 0
@@ -490,7 +461,7 @@ def _predict(
     present: tuple[int, ...],
     n_classes: int,
 ) -> FloatArray:
-    """Score rows by what they hold, not by their bins."""
+    """Score rows by their content, not by their bins."""
     numbers = columns.in_order(layout).for_scores()
     with fitting():
         predicted = np.asarray(booster.predict(numbers, num_threads=1), dtype=np.float64)
@@ -498,7 +469,7 @@ def _predict(
 
 
 def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> FloatArray:
-    """Place the probabilities of some classes among those of all; numbers, of no class, stay as they are."""
+    """Place the probabilities of some classes among those of all; numbers stay unchanged."""
     if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
         return predicted
     placed = np.zeros((len(predicted), n_classes))
@@ -506,20 +477,14 @@ def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> 
     return placed
 
 
-def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
-    return isinstance(given, list) and all(
-        isinstance(own, int) and not isinstance(own, bool) and 0 <= own < end for own in given
-    )
-
-
 def _check_model(text: str, n_columns: int, n_present: int) -> None:
-    """Refuse a text that is of no booster of so many classes, or of one that takes other columns."""
+    """Raise an error for a text of another kind of booster, or of one that takes other columns."""
     told = check_text(text)
     objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
     wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _SAVED_NUMBER_OBJECTIVES
     expected = str(n_present if n_present > 2 else 1)
     if objective not in wanted or {n_scores, told["num_tree_per_iteration"]} != {expected}:
         what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
-        raise ValueError(f"The content is of no LightGBM model of {what}.")
+        raise ValueError(f"The content is not a LightGBM model of {what}.")
     if told["max_feature_idx"] != str(n_columns - 1):
-        raise ValueError(f"The booster does not take the {n_columns} columns that it is said to take.")
+        raise ValueError(f"The booster does not take the {n_columns} columns of its description.")

@@ -1,4 +1,4 @@
-"""Scorers of several models: of label and groups, of a student; and any scorer read from its parts."""
+"""Scorers of several models: of label and groups, of a student; and any scorer from its parts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from fado.engine._base import (
-    ConstantScorer,
-    FloatArray,
-    LabelArray,
-    Model,
-    Schema,
-    Scorer,
-    both_classes,
-)
+from fado.engine._base import ConstantScorer, FloatArray, LabelArray, Model, Schema, Scorer, both_classes
 from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
-
-__all__ = [
-    "CombinedScorer",
-    "StudentScorer",
-    "combine_probabilities",
-    "detach",
-    "groups_given_labels",
-    "scorer_from",
-]
 
 _LEAST = 1e-3  # of a sum of coefficients: where it is none or negative, odds decide nothing
 _SURE = 1e-6  # how far from 0 and 1 probabilities are kept
@@ -42,7 +25,7 @@ def combine_probabilities(
     negative_coefficients: Sequence[FloatArray],
     positive_coefficients: Sequence[FloatArray],
 ) -> FloatArray:
-    """Score rows: their log odds, moved by what their probabilities of groups count for.
+    """Score rows: their log odds, moved by their probabilities of groups times coefficients.
 
     Parameters
     ----------
@@ -51,14 +34,15 @@ def combine_probabilities(
     groups : sequence of pairs of ndarray of shape (n_rows, n_groups)
         Per attribute, the probabilities of its groups if the label is negative, and if it is positive.
     negative_coefficients, positive_coefficients : sequence of ndarray of shape (n_groups,)
-        Per attribute, what the groups count for; 0 leaves a group as it is.
+        Per attribute, the coefficients of the groups; 0 leaves a group unchanged.
 
     Examples
     --------
-    A row of even odds, surely of the second group, whose negatives count twice:
+    A row with even odds, certainly of the second group, whose negatives count twice:
 
     >>> sure = np.array([[0.0, 1.0]])
-    >>> combine_probabilities(np.array([0.5]), [(sure, sure)], [np.array([0.0, 1.0])], [np.zeros(2)]).round(4)
+    >>> coefficients = [np.array([0.0, 1.0])], [np.zeros(2)]
+    >>> combine_probabilities(np.array([0.5]), [(sure, sure)], *coefficients).round(4)
     array([-0.6931])
     """
     p = np.clip(positive, _SURE, 1 - _SURE)
@@ -72,12 +56,12 @@ def combine_probabilities(
 
 
 def groups_given_labels(scorer: Any, table: Table) -> tuple[FloatArray, FloatArray]:
-    """Give rows' probabilities of groups if their label is negative, and if it is positive.
+    """Return rows' probabilities of groups if their label is negative, and if it is positive.
 
     Parameters
     ----------
     scorer : Scorer or Model
-        Of the groups; one that sees the target is asked once for each label.
+        Of the groups; one that sees the target is used once for each label.
     table : Table
         The rows.
     """
@@ -91,7 +75,7 @@ def groups_given_labels(scorer: Any, table: Table) -> tuple[FloatArray, FloatArr
 class CombinedScorer:
     """A model of the label and one of the groups of each attribute; see `fado.engine.Scorer`.
 
-    A score is the logistic function of what `combine_probabilities` gives. It orders rows, and is no
+    A score is the logistic function of what `combine_probabilities` returns. It ranks rows, and is not a
     probability.
 
     Parameters
@@ -119,12 +103,12 @@ class CombinedScorer:
         return self.label.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows by all models."""
+        """Score rows with all models."""
         known = [groups_given_labels(own, table) for own in self.groups]
         return expit(combine_probabilities(self.label.score(table), known, self.negative, self.positive))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the coefficients and the models' plain parts, and their contents one after the other."""
+        """Return the coefficients and the models' plain parts, and their contents one after the other."""
         parts = [own.parts() for own in (self.label, *self.groups)]
         plain = {
             "kind": self.kind,
@@ -137,7 +121,7 @@ class CombinedScorer:
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> CombinedScorer:
-        """Read what `parts` gave."""
+        """Read what `parts` returned."""
         models, sizes = plain.get("models"), plain.get("sizes")
         if not (
             isinstance(models, list)
@@ -147,7 +131,7 @@ class CombinedScorer:
             and all(type(size) is int and size >= 0 for size in sizes)
             and sum(sizes) == len(content)
         ):
-            raise ValueError("The models that decide together are not told as they should be.")
+            raise ValueError("The description of the combined models is broken.")
         ends = np.cumsum(sizes).tolist()
         label, *groups = (
             scorer_from(own, content[end - size : end])
@@ -184,20 +168,20 @@ class StudentScorer:
         return self.student.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Give the logistic function of what the student predicts."""
+        """Return the logistic function of what the student predicts."""
         return expit(self.student.score(table))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the student's own parts."""
+        """Return the student's own parts."""
         plain, content = self.student.parts()
         return {"kind": self.kind, "model": plain}, content
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> StudentScorer:
-        """Read what `parts` gave."""
+        """Read what `parts` returned."""
         own = plain.get("model")
         if not isinstance(own, Mapping) or own.get("kind") in _OF_SEVERAL:
-            raise ValueError("The model that learnt scores is not told as it should be.")
+            raise ValueError("The description of the model that learnt scores is broken.")
         student = scorer_from(own, content)
         if student.n_classes != 0 or student.sees_target:
             raise ValueError("The model that learnt scores must be one of numbers that sees features alone.")
@@ -220,32 +204,33 @@ _KINDS: dict[str, Any] = {
 
 
 def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
-    """Make a scorer of its parts.
+    """Make a scorer from its parts.
 
     Parameters
     ----------
     plain, content
-        What `Scorer.parts` gave.
+        What `Scorer.parts` returned.
 
     Raises
     ------
     ValueError
-        If they are not what `parts` gives, or the content holds what is not to be trusted.
+        If they are not what `parts` returns, or the content is not to be trusted.
     """
     kind = plain.get("kind")
     if kind not in _KINDS:
         raise ValueError(f"There is no model of kind {kind!r}: it must be one of {', '.join(_KINDS)}.")
-    scorer: Scorer = _KINDS[kind].from_parts(plain, content)
+    told = {name: own for name, own in plain.items() if name != "kind"}
+    scorer: Scorer = _KINDS[kind].from_parts(told, content)
     return scorer
 
 
 def detach(model: Model) -> Scorer:
-    """Take from a model all that scoring rows needs, without the rows that it learnt from.
+    """Return all of a model that scoring rows needs, without the rows that it learnt from.
 
     Parameters
     ----------
     model : Model
-        What `Engine.fit` gave.
+        What `Engine.fit` returned.
 
     Examples
     --------
@@ -254,12 +239,11 @@ def detach(model: Model) -> Scorer:
     >>> from fado.engine import LightGBMEngine, Task, detach
     >>> from fado.tabular import Table, Variable
     >>> table = Table.from_input(np.arange(100.0)[:, None])
-    >>> large = Variable("y", "classes", np.repeat([0, 1], 50).astype(np.int32), ("no", "yes"))
-    >>> model = LightGBMEngine(table).fit(Task(LGBMClassifier(n_estimators=5), large, np.arange(100), seed=0))
-    >>> scorer = detach(model)
+    >>> labels = np.repeat([0, 1], 50).astype(np.int32)
+    >>> large = Variable("y", "classes", labels, ("no", "yes"))
+    >>> task = Task(LGBMClassifier(n_estimators=5), large, np.arange(100), seed=0)
+    >>> scorer = detach(LightGBMEngine(table).fit(task))
     >>> scorer.score(Table.from_input([[7.0], [93.0]])).round(2)
     array([0.3, 0.7])
-    >>> bool((scorer.score(table) == model.score(table)).all())
-    True
     """
     return model.detach()

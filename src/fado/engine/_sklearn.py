@@ -6,10 +6,11 @@ import copy
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeGuard, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from fado._records import encode, record_from
 from fado.engine._base import (
     FloatArray,
     LabelArray,
@@ -35,16 +36,14 @@ from fado.engine._layout import (
 )
 from fado.engine._lightgbm import LightGBMEngine
 from fado.engine._skops import read_estimator, write_estimator
-from fado.tabular import Table, Variable
-
-__all__ = ["SklearnEngine", "SklearnScorer", "engine_class"]
+from fado.tabular import Kind, Table, Variable
 
 _QUIET = {"n_jobs": 1, "verbosity": -1}  # LightGBM, unless the user has set them
 _ROUNDING = 1e-4  # of probabilities in single precision, and to spare
 
 
 def engine_class(estimator: Any, table: Table) -> type[LightGBMEngine] | type[SklearnEngine]:
-    """Choose the quickest engine that does all as the estimator's own `fit` would.
+    """Return the fastest engine that does everything as the estimator's own `fit` would.
 
     Examples
     --------
@@ -118,7 +117,7 @@ class SklearnEngine:
         return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
-        """Learn through the estimator's own `fit`, which can be neither stopped nor watched."""
+        """Learn with the estimator's own `fit`, which can be neither stopped nor watched."""
         from sklearn import config_context
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
@@ -141,7 +140,7 @@ class SklearnEngine:
         return SklearnModel(learnt, layout, features, target, task)
 
     def _layout(self, task: Task) -> tuple[Layout, Any]:
-        """Give the form that a task's estimator takes, laid out once for all that share it."""
+        """Return the form that a task's estimator takes, laid out once for all that share it."""
         variable = task.variable
         check_target(variable, self._target)
         form = form_for(task.estimator, sparse=self._sparse)
@@ -186,7 +185,7 @@ class SklearnModel:
         return self._scorer.predict(features)
 
     def detach(self) -> SklearnScorer:
-        """Give the estimator, and how to lay out rows for it."""
+        """Return the estimator, and how to lay out rows for it."""
         return self._scorer
 
 
@@ -212,7 +211,7 @@ class SklearnScorer:
         return self.layout.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows; of two classes, give the probability of class 1."""
+        """Score rows; of two classes, return the probability of class 1."""
         features = self.layout.lay_out(table)
         if self.target is not None:
             theirs = replace(self.target, labels=check_labels(target, table.n_rows))
@@ -227,63 +226,76 @@ class SklearnScorer:
         return scores[:, 1] if self.n_classes == 2 else scores
 
     def predict(self, features: Any) -> FloatArray:
-        """Give rows that were laid out the probabilities of all classes, or numbers."""
+        """Return the probabilities of all classes, or numbers, for rows that were laid out."""
         from threadpoolctl import threadpool_limits
 
         with explaining_missing(self.estimator, self.layout, features), threadpool_limits(1):
             return _predict(self.estimator, features, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give how to lay out rows, and the estimator as skops writes it."""
-        names = None if self.layout.names is None else self.layout.names.tolist()
-        if names is not None and not _are_names(names):
+        """Return how to lay out rows, and the estimator as skops writes it."""
+        names = None if self.layout.names is None else tuple(self.layout.names.tolist())
+        if not all(type(name) in (str, int) for name in names or ()):
             raise ValueError(
                 f"{type(self.estimator).__name__} cannot be saved: it learnt from columns whose names are "
                 "neither text nor whole numbers; rename them and train it again."
             )
-        content, name = write_estimator(self.estimator)
-        plain = {
-            "kind": self.kind,
-            "form": self.layout.form,
-            "kept": list(self.layout.kept),
-            "schema": self.schema.to_plain(),
-            "names": names,
-            "estimator": name,
-            "n_classes": self.n_classes,
-            "target": None
-            if self.target is None
-            else {"name": self.target.name, "classes": [str(label) for label in self.target.classes]},
-        }
-        return plain, content
+        content, estimator = write_estimator(self.estimator)
+        target = None
+        if self.target is not None:
+            target = _Target(self.target.name, tuple(map(str, self.target.classes)))
+        form, kept, schema = self.layout.form, self.layout.kept, self.schema
+        parts = _Parts(form, kept, schema, estimator, self.n_classes, names, target)
+        return {"kind": self.kind, **encode(parts)}, content
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> SklearnScorer:
-        """Read what `parts` gave."""
+        """Read what `parts` returned."""
         import pandas as pd
 
-        schema = Schema.from_plain(plain.get("schema", {}))
-        form: Any = plain.get("form")
-        kept, names, estimator, n_classes = (
-            plain.get(key) for key in ("kept", "names", "estimator", "n_classes")
-        )
+        told = record_from(_Parts, plain, "an estimator")
+        form: Any = told.form
+        n_names = None if told.names is None else len(told.names)
         if not (
             form in get_args(Form)
-            and isinstance(kept, list)
-            and all(isinstance(j, int) and 0 <= j < len(schema.names) for j in kept)
-            and ((form in ("frame", "columns")) is (names is not None))
-            and (names is None or (_are_names(names) and len(names) == len(kept)))
-            and isinstance(estimator, str)
-            and type(n_classes) is int
-            and n_classes >= 0
+            and len(told.schema.levels) == len(told.schema.names)
+            and set(told.kept) <= set(range(len(told.schema.names)))
+            and n_names == (len(told.kept) if form in ("frame", "columns") else None)
+            and told.n_classes >= 0
         ):
-            raise ValueError("The columns that the estimator takes are not told as they should be.")
-        target = _target_of(plain.get("target"))
-        layout = Layout(form, tuple(kept), schema, None if names is None else pd.Index(names))
-        return cls(_predictor(read_estimator(content, estimator), n_classes), layout, n_classes, target)
+            raise ValueError("The description of the estimator is broken: its columns do not fit together.")
+        layout = Layout(form, told.kept, told.schema, None if told.names is None else pd.Index(told.names))
+        target = None
+        if told.target is not None:
+            kind: Kind = "classes" if told.target.classes else "continuous"
+            target = Variable(told.target.name, kind, np.zeros(0), told.target.classes)
+        estimator = _predictor(read_estimator(content, told.estimator), told.n_classes)
+        return cls(estimator, layout, told.n_classes, target)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The target that an estimator sees."""
+
+    name: str
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What is saved of a scorer beside its estimator."""
+
+    form: str
+    kept: tuple[int, ...]
+    schema: Schema
+    estimator: str
+    n_classes: int
+    names: tuple[str | int, ...] | None = None
+    target: _Target | None = None
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
-    """Give the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
+    """Return the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
@@ -295,14 +307,14 @@ def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
         prefix += f"{name}__"
     if not has_fit_parameter(last, "sample_weight"):
         raise ValueError(
-            f"`{type(last).__name__}` takes no `sample_weight`: use an estimator that does, or draw rows "
-            "instead of weighing them."
+            f"`{type(last).__name__}` takes no `sample_weight`: use an estimator that does, or sample rows "
+            "instead of weighting them."
         )
     return {f"{prefix}sample_weight": weights}
 
 
 def _set_seed(model: Any, seed: int) -> None:
-    """Seed whatever draws at random and was left unseeded; keep LightGBM quiet and to one thread."""
+    """Seed what is random and has no seed; keep LightGBM quiet and to one thread."""
     parameters = model.get_params(deep=True)
     chosen: dict[str, Any] = {
         name: seed
@@ -319,7 +331,7 @@ def _take(features: Any, rows: Rows) -> Any:
 
 
 def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
-    """Give the probabilities of all classes, also of those that the estimator never saw; or numbers."""
+    """Return the probabilities of all classes, also of those that the estimator never saw; or numbers."""
     if n_classes == 0:
         return np.asarray(estimator.predict(features), dtype=np.float64)
     predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
@@ -338,30 +350,14 @@ def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
 
 
 def _predictor(estimator: Any, n_classes: int) -> Any:
-    """Give an estimator back, if it predicts what it must: so many classes, or numbers."""
+    """Return an estimator if it predicts this number of classes, or numbers."""
     name = type(estimator).__name__
     if n_classes == 0:
         if not callable(getattr(type(estimator), "predict", None)):
-            raise ValueError(f"The content is of {name}, which predicts nothing.")
+            raise ValueError(f"The content is of {name}, which cannot predict.")
         return estimator
     classes = np.asarray(getattr(estimator, "classes_", None))
     fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
     if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
-        raise ValueError(f"The content is of {name}, which gives no probabilities of {n_classes} classes.")
+        raise ValueError(f"The content is of {name}, which gives no probabilities for {n_classes} classes.")
     return estimator
-
-
-def _target_of(told: Any) -> Variable | None:
-    """Make the target that an estimator sees, without rows, of what is told of it."""
-    if told is None:
-        return None
-    name, classes = (told.get(key) if isinstance(told, Mapping) else None for key in ("name", "classes"))
-    if not isinstance(name, str) or not _are_names(classes):
-        raise ValueError("The target that the estimator sees is not told as it should be.")
-    return Variable(name, "classes" if classes else "continuous", np.zeros(0), tuple(classes))
-
-
-def _are_names(given: Any) -> TypeGuard[list[str | int]]:
-    return isinstance(given, list) and all(
-        isinstance(own, str | int) and not isinstance(own, bool) for own in given
-    )

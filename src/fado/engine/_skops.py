@@ -1,8 +1,8 @@
 """Fitted estimators as bytes that run no code when they are read: skops, in one form that is allowed.
 
-skops builds whatever types its caller trusts, by the constructor that the file names. Here a file is trusted
-in nothing: it is read node by node, every node must be of a kind and class that are listed below, and put
-together again it must give the same bytes.
+skops builds whatever types its caller trusts, with the constructor that the file names. Here nothing in a
+file is trusted: it is read node by node, every node must be of a kind and class that are listed below, and
+written again it must give the same bytes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ import numpy as np
 from numpy.lib import format as npy
 
 from fado.engine._trees import check_text
-
-__all__ = ["read_estimator", "write_estimator"]
 
 _SCHEMA = "schema.json"  # in a file of skops
 _PROTOCOLS = (1, 2)  # of skops; what an older one has is read in other ways
@@ -104,7 +102,7 @@ _HANDLES = {  # what boosters are rebuilt from, by their libraries
 
 
 def write_estimator(estimator: Any) -> tuple[bytes, str]:
-    """Give an estimator as bytes, the same for the same estimator, and the name of its class."""
+    """Return an estimator as bytes, the same for the same estimator, and the name of its class."""
     skops = _skops()
     name = type(estimator).__name__
     try:
@@ -122,9 +120,9 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
 
 
 def read_estimator(content: bytes, name: str) -> Any:
-    """Read what `write_estimator` gave, if it is of a class of that name.
+    """Read what `write_estimator` returned, if it is of a class of that name.
 
-    It may come from anybody: nothing is made of it unless all of it is of the listed classes.
+    It may come from anybody: no object is made unless all of it is of the listed classes.
     """
     skops = _skops()
     try:
@@ -159,7 +157,7 @@ def _skops() -> Any:
 
 
 def _check_trees(estimator: Any) -> None:
-    """Refuse trees whose nodes lead out of their arrays: scikit-learn follows them without a look."""
+    """Refuse trees whose nodes refer to places outside their arrays: scikit-learn does not check them."""
     from sklearn import ensemble, tree
     from sklearn.tree._tree import Tree
 
@@ -188,7 +186,7 @@ def _check_trees(estimator: Any) -> None:
 
 
 def _predicts(tree: Any, forest: Any) -> bool:
-    """Tell whether a tree of histograms stays within its nodes, columns and sets of categories."""
+    """Return whether a tree of histograms stays within its nodes, columns and sets of categories."""
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
     if not isinstance(tree, TreePredictor):
@@ -209,7 +207,7 @@ def _predicts(tree: Any, forest: Any) -> bool:
 
 
 def _leads_on(left: Any, right: Any, is_leaf: Any, feature: Any, n_features: int) -> bool:
-    """Tell whether every inner node leads to later ones, by a column that is there."""
+    """Return whether every inner node leads to later ones, and has a column that exists."""
     inner = np.flatnonzero(~is_leaf)
     return bool(
         len(left)
@@ -239,11 +237,11 @@ def _objects_in(estimator: Any) -> list[Any]:
 
 
 class StrangeError(ValueError):
-    """A file holds what estimators are never saved with."""
+    """A file holds what saved estimators never contain."""
 
 
 def _only_form(content: bytes, *, is_new: bool = False) -> tuple[bytes, str]:
-    """Give the one form that a file may have, and the class of what it holds; refuse what is not listed."""
+    """Return the one form that a file may have, and the class of its object; refuse what is not listed."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if not is_new and any(own.compress_type != zipfile.ZIP_STORED for own in archive.infolist()):
             raise StrangeError("files that are compressed")
@@ -268,7 +266,7 @@ def _name_of(node: dict[str, Any]) -> str:
 
 @cache
 def _is_estimator(name: str) -> bool:
-    """Tell whether a name is that of a listed class; nothing is imported that is not listed."""
+    """Return whether a name is that of a listed class; nothing is imported that is not listed."""
     if name in _INTERNAL:
         return True
     parts = name.split(".")
@@ -284,7 +282,7 @@ def _is_estimator(name: str) -> bool:
 
 @cache
 def _losses() -> frozenset[str]:
-    """Give the listed losses as their classes call themselves, which depends on scikit-learn's version."""
+    """Return the listed losses by the names of their classes, which depend on scikit-learn's version."""
     from sklearn._loss import _loss
     from sklearn.linear_model import _sgd_fast
 
@@ -295,10 +293,10 @@ def _losses() -> frozenset[str]:
 
 
 class _Form:
-    """Reads a schema node by node, and gives every node with what its kind has, and nothing else.
+    """Reads a schema node by node, and returns every node with what its kind has, and nothing else.
 
-    Objects are numbered in the order in which they come, and so are the files of their arrays, where skops
-    names both by places in memory.
+    Objects are numbered in the order in which they come, and so are the files of their arrays; skops names
+    both by places in memory.
     """
 
     def __init__(self, archive: zipfile.ZipFile, *, is_new: bool) -> None:
@@ -308,7 +306,7 @@ class _Form:
         self.files: dict[str, tuple[str, bytes]] = {}
 
     def node(self, given: Any, *loaders: str) -> dict[str, Any]:
-        """Give a node, which must be of one of these kinds if any are named."""
+        """Return a node, which must be of one of these kinds if any are named."""
         if not isinstance(given, dict) or type(given.get("__id__")) is not int:
             raise StrangeError("a node that is none")
         if not all(isinstance(given.get(key), str) for key in ("__class__", "__module__", "__loader__")):
@@ -385,7 +383,7 @@ class _Form:
         return {"content": own}
 
     def built(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Give what is made by a constructor that skops knows: trees and losses, of numbers alone."""
+        """Return what is made by a constructor that skops knows: trees and losses, of numbers only."""
         content = self.node(given.get("content"), "DictNode", "TupleNode", "JsonNode")
         reduced = _of_type(dict, given.get("__reduce__"))
         arguments = self.node(reduced.get("args"), "TupleNode", "ListNode", "JsonNode")
@@ -400,7 +398,7 @@ class _Form:
         return {"__reduce__": {"args": arguments}, "content": content}
 
     def _check_tree(self, arguments: dict[str, Any], state: dict[str, Any]) -> None:
-        """Refuse a tree that its constructor would read beyond an array's end for."""
+        """Refuse a tree whose constructor would read beyond an array's end."""
         try:
             n_features, classes, n_outputs = arguments["content"]
             counts = json.loads(n_features["content"]), json.loads(n_outputs["content"])
@@ -420,7 +418,7 @@ class _Form:
             raise StrangeError("a tree that is none")
 
     def state(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Give what an object is made of: its attributes, by name."""
+        """Return what an object is made of: its attributes, by name."""
         name = _name_of(given)
         if given.get("content") is None:
             return {}
@@ -496,7 +494,7 @@ def _check_array(content: bytes) -> None:
 
 
 def _without_gaps(content: bytes) -> bytes:
-    """Clear what lies between the fields of an array's entries: it is whatever was in memory there."""
+    """Clear the bytes between the fields of an array's entries, which are random memory."""
     array = np.load(io.BytesIO(content), allow_pickle=False)
     if array.dtype.names is None:
         return content

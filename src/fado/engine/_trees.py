@@ -1,29 +1,21 @@
-"""LightGBM's text of a model: checked before LightGBM sees it, read as trees, and the leaves of rows in them.
-
-A tree asks only on which side of a few thresholds a number lies. So every column that is split on becomes one
-small code per row, made once for all trees: between which of all trees' thresholds its entry lies. That takes
-one or two bytes per entry, and a split is a look into a short list.
-"""
+"""LightGBM's text of a model, checked before LightGBM reads it; its trees; and the leaves of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.engine._base import FloatArray, Rows
+from fado.engine._bins import Columns, fitting
 from fado.tabular import Variable
 
-__all__ = ["Forest", "LeafReader", "Tree", "check_text", "read_trees"]
-
-_CATEGORICAL, _LEFT_BY_DEFAULT, _MISSING_TYPE = 1, 2, 2  # the last is how far its two bits are shifted
-_NAN = 2  # the type of missing values; any other counts them as 0
-
-_BLOCK = 2**16  # rows that are sent down a tree together: what they need stays in a cache
+_CATEGORICAL = 1  # the flag of a split by categories
+_BLOCK = 2**16  # rows whose leaves are read together
 
 _MOST_LEAVES = 2**24
 # Of every tree: how many numbers each line has, as a multiple of leaves and of splits.
@@ -41,23 +33,17 @@ class Tree:
     Parameters
     ----------
     feature, left, right : ndarray of int32
-        Of each split: the column, and where rows go.
-    threshold : ndarray of float64
-        Rows whose number is at most this go left; of a split by categories, the position of their set.
+        Of each split: the column, and the two children.
     decision : ndarray of int8
         LightGBM's flags: by categories, missing to the left, and which entries are missing.
-    categories : tuple of ndarray
-        Per set, the codes that go left.
     values : ndarray of float64
-        What each leaf adds to a row's score; those of the first tree hold the initial score too.
+        What each leaf adds to a row's score; those of the first tree include the initial score.
     """
 
     feature: npt.NDArray[np.int32]
-    threshold: npt.NDArray[np.float64]
     decision: npt.NDArray[np.int8]
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
-    categories: tuple[npt.NDArray[np.int64], ...]
     values: npt.NDArray[np.float64]
 
     @property
@@ -65,12 +51,8 @@ class Tree:
         """How many leaves there are; one if nothing is split."""
         return len(self.values)
 
-    def is_categorical(self, node: int) -> bool:
-        """Tell whether a node splits by categories."""
-        return bool(self.decision[node] & _CATEGORICAL)
-
     def parents(self) -> npt.NDArray[np.int32]:
-        """Give the node above each leaf."""
+        """Return the node above each leaf."""
         above = np.zeros(self.n_leaves, dtype=np.int32)
         for children in (self.left, self.right):
             leaves = children < 0
@@ -80,12 +62,12 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """The trees of one model, and what decided the values of their leaves.
+    """The trees of one model, and what determined the values of their leaves.
 
     Parameters
     ----------
-    trees : tuple of Tree
-        In the order in which they were grown.
+    text : str
+        The model, as LightGBM writes it.
     variable : Variable
         What was learnt.
     layout : tuple of int
@@ -93,17 +75,22 @@ class Forest:
     parameters : mapping
         The booster's.
     many_sided : frozenset of int
-        The columns, in the trees' order, whose splits set many categories against many.
+        The columns, in the trees' order, whose splits separate several categories from several.
     """
 
-    trees: tuple[Tree, ...]
+    text: str
     variable: Variable
     layout: tuple[int, ...]
     parameters: Mapping[str, Any]
     many_sided: frozenset[int]
 
+    @cached_property
+    def trees(self) -> tuple[Tree, ...]:
+        """The trees, in the order in which they were grown."""
+        return tuple(read_trees(self.text))
+
     def leaf_penalties(self, tree: Tree) -> npt.NDArray[np.float64]:
-        """Give the L2 penalty behind each leaf's value: more below splits of many categories against many."""
+        """Return the L2 penalty of each leaf's value: more below splits of many categories."""
         plain = float(self.parameters.get("lambda_l2", self.parameters.get("reg_lambda", 0.0)))
         more = float(self.parameters.get("cat_l2", 10.0))
         if not len(tree.feature):
@@ -136,133 +123,51 @@ def _read_tree(entries: dict[str, str]) -> Tree:
     def numbers(name: str, kind: type) -> Any:
         return np.array(entries.get(name, "").split(), dtype=np.float64).astype(kind)
 
-    boundaries = numbers("cat_boundaries", np.int64).tolist()
-    words = np.array(entries.get("cat_threshold", "").split(), dtype=np.uint32)
-    sets = [
-        np.flatnonzero(np.unpackbits(words[first:last].view(np.uint8), bitorder="little"))
-        for first, last in pairwise(boundaries)
-    ]
     return Tree(
         feature=numbers("split_feature", np.int32),
-        threshold=numbers("threshold", np.float64),
         decision=numbers("decision_type", np.int8),
         left=numbers("left_child", np.int32),
         right=numbers("right_child", np.int32),
-        categories=tuple(sets),
         values=numbers("leaf_value", np.float64),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnCode:
-    """How the entries of one column become codes: the same for all trees and tables."""
-
-    thresholds: FloatArray | None  # sorted, all that trees compare with; None for categories
-    n_codes: int  # without the last, for missing entries
-    nan_is_zero: bool = False
-
-    def encode(self, entries: FloatArray) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Give the codes of a column's entries; categories that no tree knows are missing."""
-        missing = np.isnan(entries)
-        if self.thresholds is None:
-            strange = missing | (entries < 0) | (entries >= self.n_codes)
-            codes = np.where(strange, self.n_codes, entries)
-        else:
-            if self.nan_is_zero:
-                entries = np.where(missing, 0.0, entries)
-            codes = np.searchsorted(self.thresholds, entries, side="left")
-            if not self.nan_is_zero:
-                codes[missing] = self.n_codes
-        return codes.astype(np.min_scalar_type(self.n_codes))
-
-    def goes_left(self, tree: Tree, node: int) -> npt.NDArray[np.bool_]:
-        """Tell for every code on which side of a split it lies, the missing one last."""
-        left = np.zeros(self.n_codes + 1, dtype=np.bool_)
-        if self.thresholds is None:
-            left[tree.categories[int(tree.threshold[node])]] = True
-        else:
-            left[: int(np.searchsorted(self.thresholds, tree.threshold[node])) + 1] = True
-            left[-1] = tree.decision[node] & _LEFT_BY_DEFAULT
-        return left
-
-
-def _codes_for(trees: Sequence[Tree]) -> dict[int, ColumnCode]:
-    """Find the columns that trees split on, and how to code each."""
-    thresholds: dict[int, list[float]] = {}
-    n_categories: dict[int, int] = {}
-    nan_is_zero: dict[int, bool] = {}
-    for tree in trees:
-        for node, j in enumerate(tree.feature.tolist()):
-            if tree.is_categorical(node):
-                chosen = tree.categories[int(tree.threshold[node])]
-                n_categories[j] = max(n_categories.get(j, 0), int(chosen.max(initial=-1)) + 1)
-            else:
-                thresholds.setdefault(j, []).append(float(tree.threshold[node]))
-                nan_is_zero[j] = (int(tree.decision[node]) >> _MISSING_TYPE) & 3 != _NAN
-    found = {j: ColumnCode(None, count) for j, count in n_categories.items()}
-    for j, own in thresholds.items():
-        ordered = np.unique(own)
-        found[j] = ColumnCode(ordered, len(ordered) + 1, nan_is_zero[j])
-    return found
-
-
 class LeafReader:
-    """Finds the leaves of the rows of one table.
+    """Finds the leaves of the rows of one table in the trees of one model.
 
     Parameters
     ----------
-    trees : sequence of Tree
-        All that will be read.
-    entries : callable
-        Gives the entries of a column, by its place in the trees.
-    n_rows : int
-        How many rows there are.
+    forest : Forest
+        The trees.
+    columns : Columns
+        The table's, of which the trees see some.
     """
 
-    def __init__(self, trees: Sequence[Tree], entries: Callable[[int], FloatArray], n_rows: int) -> None:
-        self._columns = _codes_for(trees)
-        self._codes = {place: code.encode(entries(place)) for place, code in self._columns.items()}
-        self.n_rows = n_rows
+    def __init__(self, forest: Forest, columns: Columns) -> None:
+        import lightgbm
 
-    def read(self, tree: Tree, rows: Rows | None = None) -> npt.NDArray[np.int32]:
-        """Give the leaf of every row, or of those at some positions."""
-        n_rows = self.n_rows if rows is None else len(rows)
-        leaves = np.zeros(n_rows, dtype=np.int32)
-        if tree.n_leaves == 1:
-            return leaves
-        sides = [self._columns[j].goes_left(tree, node) for node, j in enumerate(tree.feature.tolist())]
-        for start in range(0, n_rows, _BLOCK):
-            block = slice(start, min(start + _BLOCK, n_rows))
-            self._read_block(tree, sides, block if rows is None else rows[block], leaves[block])
+        self._columns = columns.in_order(forest.layout)
+        sizes = [tree.n_leaves for tree in forest.trees]
+        self._n_trees, self._kind = len(sizes), np.min_scalar_type(max(sizes))
+        with fitting():
+            self._booster = lightgbm.Booster(model_str=forest.text)
+
+    def read(self, rows: Rows | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """Return the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
+        rows = np.arange(self._columns.n_rows, dtype=np.int32) if rows is None else rows
+        leaves = np.empty((self._n_trees, len(rows)), dtype=self._kind)
+        for start in range(0, len(rows), _BLOCK):
+            numbers = self._columns.take(rows[start : start + _BLOCK]).for_scores()
+            with fitting():
+                found: Any = self._booster.predict(numbers, pred_leaf=True, num_threads=1)
+            leaves[:, start : start + _BLOCK] = found.T
         return leaves
-
-    def _read_block(
-        self,
-        tree: Tree,
-        sides: list[npt.NDArray[np.bool_]],
-        rows: slice | Rows,
-        leaves: npt.NDArray[np.int32],
-    ) -> None:
-        """Send some rows down a tree, and note where they end."""
-        taken: dict[int, npt.NDArray[Any]] = {}
-        waiting = [(0, np.arange(len(leaves), dtype=np.int32))]
-        while waiting:
-            node, here = waiting.pop()
-            j = int(tree.feature[node])
-            if j not in taken:
-                taken[j] = self._codes[j][rows]
-            left = sides[node].take(taken[j].take(here))
-            for child, there in ((tree.left[node], here[left]), (tree.right[node], here[~left])):
-                if child < 0:
-                    leaves[there] = ~child
-                elif len(there):
-                    waiting.append((int(child), there))
 
 
 def check_text(text: str) -> dict[str, str]:
-    """Check that a text is of trees that stay within their nodes and columns; give the lines of its head.
+    """Check that a text is of trees that stay within their nodes and columns; return the lines of its head.
 
-    What LightGBM would not write may end the process, and is refused.
+    Text that LightGBM would not write may end the process, and is refused.
     """
     head, _, body = text.partition("\n\n")
     first, *lines = head.splitlines() or [""]
@@ -279,19 +184,19 @@ def check_text(text: str) -> dict[str, str]:
         or len(sizes) % per_round
         or any(told.get(name, "").count(" ") + 1 != n_columns for name in ("feature_names", "feature_infos"))
     ):
-        raise ValueError("The content is of no LightGBM model.")
+        raise ValueError("The content is not a LightGBM model.")
     rest = body.encode()
     for number, size in enumerate(sizes):
         block, rest = rest[:size].decode("ascii", "replace").splitlines(), rest[size:]
         if size < 1 or block[:1] != [f"Tree={number}"] or not _is_tree(block[1:], n_columns):
-            raise ValueError(f"Tree {number} of the content is no tree that LightGBM writes.")
+            raise ValueError(f"Tree {number} of the content is not a tree that LightGBM writes.")
     if not rest.startswith(b"end of trees\n"):
-        raise ValueError("The content is of no LightGBM model: its trees do not end where they are said to.")
+        raise ValueError("The content is not a LightGBM model: its trees do not end where they should.")
     return told
 
 
 def _is_tree(lines: list[str], n_columns: int) -> bool:
-    """Tell whether a tree has all its numbers, and leads nowhere but to its own nodes, leaves and columns."""
+    """Return whether a tree has all its numbers, and refers only to its own nodes, leaves and columns."""
     while lines and not lines[-1]:
         lines = lines[:-1]
     told = _entries(lines)
@@ -334,7 +239,7 @@ def _splits_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -
 
 
 def _leaves_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -> bool:
-    """Tell the same of the leaves, which hold linear models in some boosters."""
+    """Return the same for the leaves, which hold linear models in some boosters."""
     # A tree of one leaf has no weight of it.
     lengths = {len(numbers[name]) for name in _OF_LEAVES & set(numbers)} - ({0} if n_leaves == 1 else set())
     linear = numbers.get("is_linear", np.zeros(1))

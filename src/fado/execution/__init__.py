@@ -1,4 +1,4 @@
-"""Executors that run many independent tasks side by side: threads, processes, joblib, a Dask cluster."""
+"""Executors that run independent tasks in parallel: threads, processes, joblib, a Dask cluster."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,7 @@
 """Tasks on a `dask.distributed` cluster.
 
-Every worker is sent what the tasks share once, when it joins. A worker that is lost costs the tasks it was
-at: Dask gives them to another, and gives up on a task that has taken several workers with it.
+Every worker receives the shared data once, when it joins. If a worker dies, Dask gives its tasks to another,
+and gives up on a task after several workers died with it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ import distributed
 from fado._version import library_versions
 from fado.execution._executors import Function, LostTask, Result, Task
 
-__all__ = ["DaskExecutor"]
-
-_AHEAD = 3  # tasks given out per thread of the cluster, so that none waits for the next
+_AHEAD = 3  # tasks submitted per thread of the cluster, so that no thread waits
 _MOST_DEATHS = 5  # while all workers are asked something
 _PAUSE = 0.2  # seconds until the scheduler knows of one
 
 
 @dataclass
 class _Delivered:
-    """What a worker's process holds for one run."""
+    """The data of one run in a worker's process."""
 
     shared: Any
-    refused: str | None = None  # why this process must not work
+    refused: str | None = None  # why this process must not run tasks
     stop: threading.Event = field(default_factory=threading.Event)
-    n_holders: int = 0  # workers of this process
+    n_holders: int = 0  # the number of workers in this process
 
 
 _delivered: dict[str, _Delivered] = {}
@@ -42,7 +40,7 @@ _lock = threading.Lock()
 
 
 class _Delivery(distributed.WorkerPlugin):
-    """Brings what tasks share to every worker that is there or comes."""
+    """Sends the shared data to every worker, also to those that join later."""
 
     def __init__(self, run: str, shared: Any) -> None:
         self.name = f"fado-{run}"
@@ -51,9 +49,9 @@ class _Delivery(distributed.WorkerPlugin):
         self._versions = library_versions()
 
     def setup(self, worker: Any) -> None:
-        """Keep it; workers of one process share the first that came.
+        """Keep the data; workers of one process share the first copy.
 
-        A worker with other libraries, which joined while the run was on, ends the run with its first task.
+        A worker with other libraries that joins during the run ends the run with its first task.
         """
         there, refused = library_versions(), None
         if there != self._versions:
@@ -63,7 +61,7 @@ class _Delivery(distributed.WorkerPlugin):
             delivered.n_holders += 1
 
     def teardown(self, worker: Any) -> None:
-        """Forget it and stop the tasks that use it, unless another worker of this process needs it."""
+        """Drop the data and stop its tasks, unless another worker of this process needs them."""
         with _lock:
             delivered = _delivered[self._run]
             delivered.n_holders -= 1
@@ -75,14 +73,18 @@ class _Delivery(distributed.WorkerPlugin):
 class DaskExecutor:
     """Runs tasks on a cluster; see `fado.execution.Executor`.
 
-    Tasks are taken in the caller's thread. If the workers that run a task die again and again, its result is
-    a `LostTask`.
+    Tasks are taken in the caller's thread. If the workers of a task die repeatedly, its result is a
+    `LostTask`.
 
     Parameters
     ----------
     client : dask.distributed.Client
         A client of the cluster. Its workers must have the same versions of the libraries as this process;
         otherwise a run raises a ValueError.
+
+    See Also
+    --------
+    fado.execution.on_cluster : Sends the fits of valuators to a cluster.
     """
 
     def __init__(self, client: Any) -> None:
@@ -91,7 +93,7 @@ class DaskExecutor:
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result | LostTask[Task], None, None]:
-        """Give the results in the order of the tasks."""
+        """Return the results in the order of the tasks."""
         with _ClusterRun(self._client, function, tasks, shared) as run:
             run.submit()
             while run.pending:
@@ -102,7 +104,7 @@ class DaskExecutor:
     def run_unordered(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result | LostTask[Task]], None, None]:
-        """Give the results as they come."""
+        """Return the results as they come."""
         with _ClusterRun(self._client, function, tasks, shared) as run:
             arriving: Any = distributed.as_completed(run.submit())  # type: ignore[no-untyped-call]
             for batch in arriving.batches():
@@ -112,7 +114,7 @@ class DaskExecutor:
 
 
 class _ClusterRun(Generic[Task, Result]):
-    """One function for many tasks, from the first delivery until the workers have forgotten it."""
+    """One function for many tasks, from sending the shared data until the workers drop them."""
 
     def __init__(
         self, client: Any, function: Function[Task, Result], tasks: Iterable[Task], shared: Any
@@ -135,7 +137,7 @@ class _ClusterRun(Generic[Task, Result]):
             self._client.unregister_worker_plugin(self._delivery.name)
 
     def submit(self) -> list[Any]:
-        """Give out as many tasks as the cluster should have; fewer workers than before want none."""
+        """Submit as many tasks as the cluster should have, and return their futures."""
         wanted = _AHEAD * max(1, sum(self._client.nthreads().values()))
         new = []
         for number, task in islice(self._remaining, max(0, wanted - len(self.pending))):
@@ -148,7 +150,7 @@ class _ClusterRun(Generic[Task, Result]):
         return new
 
     def collect(self, key: str) -> Result | LostTask[Task]:
-        """Wait for a result, and let the cluster forget it."""
+        """Wait for a result, and release it on the cluster."""
         future, task = self.pending.pop(key)
         try:
             return future.result()
@@ -168,7 +170,7 @@ def _call(run: str, function: Function[Task, Result], task: Task) -> Result:
 
 
 def _ask_again(question: Callable[[Any], Any], argument: Any) -> None:
-    """Ask all workers something, and again if one of them dies before it has answered."""
+    """Ask all workers something, and again if one of them dies before it answers."""
     for _ in range(_MOST_DEATHS):
         with suppress(OSError):  # as Dask tells it
             question(argument)

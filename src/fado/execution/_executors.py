@@ -1,7 +1,7 @@
-"""Executors: a function and tasks in, results out; in threads, under joblib, or on the cluster that is set.
+"""Executors that run a function for many tasks: in threads, under joblib, or on a Dask cluster.
 
-Tasks are independent: neither the executor nor the number of workers nor the order in which tasks end changes
-a result. An executor may be used again, for one run after the other or for several at a time.
+Tasks are independent: results depend neither on the executor, nor on the number of workers, nor on the order
+in which tasks end. An executor may be used again, also for several runs at a time.
 """
 
 from __future__ import annotations
@@ -22,22 +22,8 @@ from fado._checks import check_count
 if TYPE_CHECKING:
     from fado.execution._dask import DaskExecutor
 
-__all__ = [
-    "Executor",
-    "Function",
-    "JoblibExecutor",
-    "LostTask",
-    "Result",
-    "Task",
-    "ThreadExecutor",
-    "cluster_executor",
-    "n_workers",
-    "on_cluster",
-    "opened_client",
-]
-
 _MOST_WORKERS = 1_000
-_SECONDS = 10  # until a scheduler that does not answer is taken for absent
+_SECONDS = 10  # until a scheduler that does not answer counts as absent
 
 _client: ContextVar[Any] = ContextVar("fado_cluster", default=None)
 
@@ -45,26 +31,26 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 Function = Callable[[Task, Any, threading.Event], Result]
-"""Takes a task, what all tasks share, and an event: when it is set, nobody waits for the result any more and
-the function should return early."""
+"""Takes a task, the shared data, and an event: once it is set, the result is not needed and the function
+should return early."""
 
 
 @dataclass(frozen=True)
 class LostTask(Generic[Task]):
-    """The result of a task that was given up because the workers that ran it died.
+    """The result of a task that was given up because its workers died.
 
     Parameters
     ----------
     task : object
         The task.
     reason : str
-        What is known of it.
+        The reason, as far as known.
     late : bool
-        Whether it was ended because it had come to a stop, or took too long.
+        Whether the task was ended because it hung or took too long.
     phase : str
-        What it was at, if it said so: see `fado.execution.tell`.
+        The phase that the task last reported, if any: see `fado.execution.tell`.
     deaths : int
-        How many workers died, if that is known.
+        How many workers died, if known.
     """
 
     task: Task
@@ -75,47 +61,54 @@ class LostTask(Generic[Task]):
 
 
 class Executor(Protocol):
-    """Runs a function for every task, several at a time.
+    """Runs a function for every task, several in parallel.
 
-    Only a few more tasks are taken from the iterable than are running, so they do not pile up. If the
-    function raises an error, the run ends and the same error is raised here. Closing the generator ends the
-    run too. Tasks that have not begun are then dropped, and running tasks are told to stop or ended.
+    Only a few more tasks are taken from the iterable than are running. If the function raises an error, the
+    run ends and the same error is raised here. Closing the generator also ends the run: tasks that have not
+    begun are dropped, and running tasks are stopped.
 
     If tasks run in other processes, the function, the tasks, `shared` and the results must be picklable.
+
+    See Also
+    --------
+    fado.execution.ThreadExecutor : Runs tasks in threads.
+    fado.execution.JoblibExecutor : Runs tasks with joblib.
+    fado.execution.ProcessExecutor : Runs tasks in processes that may crash or hang.
+    fado.execution.DaskExecutor : Runs tasks on a Dask cluster.
     """
 
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result | LostTask[Task], None, None]:
-        """Give the results one by one, in the order of the tasks.
+        """Return the results one by one, in the order of the tasks.
 
         Parameters
         ----------
         function : callable
-            Called as ``function(task, shared, stop)``. `stop` is a `threading.Event`: once it is set, nobody
-            waits for the result, and the function should return early.
+            Called as ``function(task, shared, stop)``. `stop` is a `threading.Event`: once it is set, the
+            result is not needed, and the function should return early.
         tasks : iterable
             One entry per call.
         shared : object
-            What all tasks need, such as an engine.
+            The data that all tasks share, such as an engine.
         """
         ...
 
     def run_unordered(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result | LostTask[Task]], None, None]:
-        """Give the results as they come, in lists; parameters as for `run`.
+        """Return the results as they come, in lists; parameters as for `run`.
 
-        A list holds the results that have come since the list before.
+        A list has the results since the previous list.
         """
         ...
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Give the number of workers that `n_jobs` stands for.
+    """Return the number of workers for `n_jobs`.
 
     None and -1 mean every core that this process may use, -2 all but one, and so on; 0 raises a ValueError.
-    Inside a joblib worker that is already one of many, None means one.
+    Inside a joblib worker, None means one.
 
     Examples
     --------
@@ -156,10 +149,31 @@ class ThreadExecutor:
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result, None, None]:
-        """Give the results in the order of the tasks; only a few tasks are taken ahead of the results."""
-        stop = threading.Event()
-        remaining = iter(tasks)
-        pending: deque[Future[Result]] = deque()
+        """Return the results in the order of the tasks."""
+        with self._opened(function, tasks, shared) as (pending, submit):
+            while pending:
+                result = pending.popleft().result()
+                submit(1)
+                yield result
+
+    def run_unordered(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[list[Result], None, None]:
+        """Return the results as they come."""
+        with self._opened(function, tasks, shared) as (pending, submit):
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    pending.remove(future)
+                yield [future.result() for future in done]
+                submit(len(done))
+
+    @contextmanager
+    def _opened(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any
+    ) -> Iterator[tuple[deque[Future[Result]], Callable[[int], None]]]:
+        """Return the running tasks, and a function that begins more; at the end, others are dropped."""
+        stop, remaining, pending = threading.Event(), iter(tasks), deque[Future[Result]]()
         with ThreadPoolExecutor(self.workers, thread_name_prefix="fado") as pool:
 
             def submit(count: int) -> None:
@@ -168,31 +182,7 @@ class ThreadExecutor:
 
             try:
                 submit(2 * self.workers)
-                while pending:
-                    result = pending.popleft().result()
-                    submit(1)
-                    yield result
-            finally:
-                stop.set()
-                for future in pending:
-                    future.cancel()
-
-    def run_unordered(
-        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
-    ) -> Generator[list[Result], None, None]:
-        """Give the results as they come."""
-        stop = threading.Event()
-        remaining = iter(tasks)
-        pending: set[Future[Result]] = set()
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="fado") as pool:
-            try:
-                while True:
-                    for task in islice(remaining, 2 * self.workers - len(pending)):
-                        pending.add(pool.submit(function, task, shared, stop))
-                    if not pending:
-                        return
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    yield [future.result() for future in done]
+                yield pending, submit
             finally:
                 stop.set()
                 for future in pending:
@@ -203,8 +193,8 @@ class JoblibExecutor:
     """Runs tasks under joblib; see `fado.execution.Executor`.
 
     Tasks run in processes, unless another backend of joblib is set. `shared` is pickled with every task;
-    joblib puts large arrays into memory that all processes see. Tasks may be taken in another thread than the
-    caller's. Closing a run early ends the processes; tasks that run in this process see it in `stop`.
+    joblib puts large arrays into shared memory. Tasks may be taken in another thread than the caller's.
+    Closing a run early ends the processes; tasks in this process are stopped by `stop`.
 
     Parameters
     ----------
@@ -224,13 +214,13 @@ class JoblibExecutor:
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result, None, None]:
-        """Give the results in the order of the tasks."""
+        """Return the results in the order of the tasks."""
         return self._run("generator", function, tasks, shared)
 
     def run_unordered(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result], None, None]:
-        """Give the results as they come, in lists of one."""
+        """Return the results as they come, in lists of one."""
         with closing(self._run("generator_unordered", function, tasks, shared)) as results:
             for result in results:
                 yield [result]
@@ -254,7 +244,7 @@ class JoblibExecutor:
 
 
 class _Stop(threading.Event):
-    """An event that other processes get a new one for, which is never set."""
+    """An event that is pickled as a new event, which is never set."""
 
     def __reduce__(self) -> tuple[type[threading.Event], tuple[()]]:
         return threading.Event, ()
@@ -264,20 +254,24 @@ class _Stop(threading.Event):
 def on_cluster(client: Any) -> Iterator[None]:
     """Send the fits of valuators inside a ``with`` block to a Dask cluster.
 
-    The entropy valuators send their fits, also if a sampler or a reweigher calls them. Other valuators stay
+    The entropy valuators send their fits, also when a sampler or a reweigher calls them. Other valuators run
     on this machine. The values are exactly the same.
 
     Parameters
     ----------
     client : dask.distributed.Client, cluster, str or None
         A client of a cluster, a cluster object such as a ``LocalCluster``, or the address of a scheduler. The
-        workers must have the same versions of the libraries; otherwise a fit raises a ValueError. None keeps
+        workers must have the same versions of the libraries; otherwise a fit raises a ValueError. None runs
         the fits on this machine.
 
     Raises
     ------
     ValueError
         If the client is closed, or no scheduler answers at the address.
+
+    See Also
+    --------
+    fado.execution.opened_client : Opens a client for a block.
 
     Examples
     --------
@@ -297,12 +291,12 @@ def on_cluster(client: Any) -> Iterator[None]:
 
 @contextmanager
 def opened_client(client: Any) -> Iterator[Any]:
-    """Give the client of a cluster for a ``with`` block; one that is opened here is closed after it.
+    """Return the client of a cluster for a ``with`` block; a client that is opened here is closed after it.
 
     Parameters
     ----------
     client : dask.distributed.Client, cluster, str or None
-        An open client and None are given as they are; a client is opened for a cluster object and for the
+        An open client and None are returned unchanged; a client is opened for a cluster object and for the
         address of a scheduler.
 
     Raises
@@ -344,7 +338,7 @@ def opened_client(client: Any) -> Iterator[Any]:
 
 
 def cluster_executor() -> DaskExecutor | None:
-    """Give an executor for the cluster that `on_cluster` sets; None if fits stay on this machine."""
+    """Return an executor for the cluster of `on_cluster`; None if fits run on this machine."""
     client = _client.get()
     if client is None:
         return None

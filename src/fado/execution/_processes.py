@@ -1,8 +1,7 @@
-"""Tasks in processes of their own: a crash or a hang costs the task that it happens in, and nothing else.
+"""Tasks in separate processes: a crash or a hang costs only the task in which it happens.
 
-Every worker is a fresh process with one task at a time, told over a pipe what to do. When it dies, what it
-was at is known; when that hangs, the process is ended. Workers write nothing: whoever waits for the results
-keeps them.
+Every worker is a new process that runs one task at a time, which it gets over a pipe. If it dies, its task is
+known; if it hangs, it is ended. Workers write no files: the caller saves the results.
 """
 
 from __future__ import annotations
@@ -31,14 +30,12 @@ from fado._messages import warn_user
 from fado._progress import progress_stream
 from fado.execution._executors import Function, LostTask, Result, Task
 
-__all__ = ["NotSentError", "ProcessExecutor", "tell"]
-
-TRIES = 3  # of a task whose workers die
+TRIES = 3  # for a task whose workers die
 _MOST_STILLBORN = 5  # workers in a row that die before they are ready
-_SOON = 1.0  # seconds of work after which all workers are worth their start
-_LOOK = 0.2  # seconds between two looks at the clock
-_LONGEST_STEP = 1.0  # of time: a machine that slept makes nothing late
-_LEAST_GRACE = 5.0  # seconds beyond the deadline; a fit that looks at the clock itself ends before
+_SOON = 1.0  # seconds of work after which all workers are started
+_LOOK = 0.2  # seconds between two checks of the clock
+_LONGEST_STEP = 1.0  # seconds that count at most: time in which the machine slept does not
+_LEAST_GRACE = 5.0  # seconds after the deadline; a fit that checks the clock itself ends earlier
 _BEAT = 1.0
 _BOOT = """
 import ctypes, os, sys
@@ -54,7 +51,7 @@ work({descriptor}, {watched})
 
 
 class NotSentError(Exception):
-    """What a task needs cannot travel to another process."""
+    """The data of a task cannot be sent to another process."""
 
 
 class _WorkerError(Exception):
@@ -65,7 +62,7 @@ class _WorkerError(Exception):
 
 
 def _pack(content: Any) -> bytes:
-    """Pickle something for another process of ours; classes that no module holds are taken along whole."""
+    """Pickle something for another process; classes that cannot be imported there are included."""
     from joblib import wrap_non_picklable_objects
 
     try:
@@ -75,14 +72,14 @@ def _pack(content: Any) -> bytes:
 
 
 def _unpack(packed: bytes) -> Any:
-    """Give what was packed: what comes over a pipe between two processes of ours, never from a file."""
+    """Unpickle what came over a pipe from a process of this run, never from a file."""
     (content,) = pickle.loads(packed)  # noqa: S301
     return content
 
 
 @dataclass
 class _Job:
-    """A task on its way, and how many workers died of it."""
+    """A submitted task, and how many workers died while running it."""
 
     number: int
     task: Any
@@ -92,22 +89,25 @@ class _Job:
 class ProcessExecutor:
     """Runs tasks in processes, one run after the other; see `fado.execution.Executor`.
 
-    Processes stay until the end of its ``with`` block; closing a run early ends those that work. Tasks are
-    taken in the caller's thread. A task whose worker dies is tried again, alone, as it may have lacked
-    memory; after the third time its result is a `LostTask`. Warnings are given here, each once. A second
-    worker starts when the first is ready, all others after a second of work: a few small tasks are done
-    sooner than more could start.
+    Processes last until the end of its ``with`` block; closing a run early ends the busy ones. Tasks are
+    taken in the caller's thread. A task whose worker dies is tried again, alone, because it may have lacked
+    memory. After the third time its result is a `LostTask`. Warnings are shown here, each once. A second
+    worker starts when the first is ready, all others after a second of work: a few small tasks need no more.
 
     Parameters
     ----------
     workers : int
-        The most processes at a time.
+        The largest number of processes at a time.
     setup : sequence of callable
-        Called without arguments in every worker, each sent when those before it are done, and all before
-        anything else.
+        Functions without arguments that every worker calls first, in order.
     deadline : float, optional
         Seconds that a timed phase of a task may take (see `tell`), and that one call of compiled code may
-        take elsewhere; beyond it, by a grace, the worker is ended and the result is a `LostTask`.
+        take in other phases. After the deadline and a grace period, the worker is ended and the result is a
+        `LostTask`.
+
+    See Also
+    --------
+    fado.execution.Executor : The methods of all executors.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class ProcessExecutor:
 
     @staticmethod
     def is_supported() -> bool:
-        """Tell whether this system lets a process be handed a pipe."""
+        """Return whether this system can pass a pipe to a process."""
         return os.name == "posix" and bool(sys.executable)
 
     def __enter__(self) -> Self:
@@ -144,7 +144,7 @@ class ProcessExecutor:
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result | LostTask[Task], None, None]:
-        """Give the results in the order of the tasks."""
+        """Return the results in the order of the tasks."""
         found: dict[int, Result | LostTask[Task]] = {}
         given = 0
         with closing(self._run(function, tasks, shared)) as batches:
@@ -157,7 +157,7 @@ class ProcessExecutor:
     def run_unordered(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result | LostTask[Task]], None, None]:
-        """Give the results as they come."""
+        """Return the results as they come."""
         with closing(self._run(function, tasks, shared)) as batches:
             for batch in batches:
                 yield list(batch.values())
@@ -165,7 +165,7 @@ class ProcessExecutor:
     def _run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any
     ) -> Generator[dict[int, Result | LostTask[Task]], None, None]:
-        """Give the results by the numbers of their tasks."""
+        """Return the results by the numbers of their tasks."""
         if shared is not self._shared[0]:
             self._shared = shared, _pack(shared)
         remaining, again = (_Job(*numbered) for numbered in enumerate(tasks)), deque[_Job]()
@@ -194,10 +194,10 @@ class ProcessExecutor:
                 self._there.remove(worker)
 
     def _hand_out(self, function: Any, remaining: Iterator[_Job], again: deque[_Job]) -> None:
-        """Give every worker a task that has none, and start workers as long as there are tasks for them."""
+        """Give a task to every idle worker, and start workers while there are tasks for them."""
         while True:
             busy = [worker.job for worker in self._there if worker.job is not None]
-            if any(job.deaths for job in busy) or (again and busy):  # it runs alone
+            if any(job.deaths for job in busy) or (again and busy):  # such a task runs alone
                 return
             idle = [worker for worker in self._there if worker.job is None and worker.is_alive()]
             if not idle and not self._may_start():
@@ -211,7 +211,7 @@ class ProcessExecutor:
             idle[0].give(job, function, self._shared)
 
     def _may_start(self) -> bool:
-        """Tell whether another worker would be worth its start."""
+        """Return whether another worker may be started."""
         self._there = [worker for worker in self._there if worker.job is not None or worker.is_alive()]
         most = 1
         if self._began is not None:
@@ -219,7 +219,7 @@ class ProcessExecutor:
         return len(self._there) < most
 
     def _hear(self, worker: _Worker, found: dict[int, Any], again: deque[_Job]) -> None:
-        """Take in what a worker has said."""
+        """Read the messages of a worker."""
         is_alive = worker.is_alive()
         while worker.job is not None:
             try:
@@ -244,7 +244,7 @@ class ProcessExecutor:
                 raise error from _WorkerError(trace)
             elif word == "warning":
                 self._warn(*content)
-                continue  # which tells nothing of how far it is
+                continue  # a warning is not progress
             elif word == "phase":
                 worker.phase = content
             worker.age = 0.0
@@ -259,7 +259,7 @@ class ProcessExecutor:
     def _lose(
         self, worker: _Worker, found: dict[int, Any], again: deque[_Job], *, hung: bool = False
     ) -> None:
-        """Bury a worker, and say what becomes of its task."""
+        """Remove a dead or hung worker, and try its task again or give it up."""
         job, reason = worker.job, worker.end()
         self._there.remove(worker)
         if job is None:
@@ -280,7 +280,7 @@ class ProcessExecutor:
 
 
 class _Worker:
-    """One process, from its start until it is gone."""
+    """One worker process."""
 
     def __init__(self, setup: bytes, *, watched: bool) -> None:
         self.pipe, there = multiprocessing.Pipe()
@@ -291,7 +291,7 @@ class _Worker:
         code = _BOOT.format(parent=os.getpid(), path=path, descriptor=there.fileno(), watched=watched)
         own = [("stdout", sys.stdout, sys.__stdout__), ("stderr", progress_stream(), sys.__stderr__)]
         piped: dict[str, Any] = {name: subprocess.PIPE for name, stream, real in own if stream is not real}
-        # Ctrl-C reaches all processes of a terminal; the one that waits ends its workers itself.
+        # Ctrl-C reaches all processes of a terminal; this process ends its workers itself.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             with there:
@@ -318,7 +318,7 @@ class _Worker:
         return self._process.poll() is None
 
     def give(self, job: _Job, function: Any, shared: tuple[Any, bytes]) -> None:
-        """Send a task, after what it shares with others if that is not there yet."""
+        """Send a task, and first the shared data if the worker does not have them."""
         packed = _pack((function, job.task))
         self.job, self.phase, self.age = job, "", 0.0
         if self._shared is not shared[0]:
@@ -327,12 +327,12 @@ class _Worker:
         self._say("task", packed)
 
     def _say(self, word: str, packed: bytes) -> None:
-        with suppress(OSError):  # it is gone, which the next look tells
+        with suppress(OSError):  # a dead worker is noticed later
             self.pipe.send_bytes(word.encode())
             self.pipe.send_bytes(packed)
 
     def end(self) -> str:
-        """End the process, and say what it died of; one that is dead has died of what it did."""
+        """End the process, and return why it ended."""
         self._process.kill()
         code = self._process.wait()
         self.pipe.close()
@@ -342,7 +342,7 @@ class _Worker:
 
 
 def _forward(stream: Any, own: Any) -> None:
-    """Write what a worker prints to where this process's own output goes, which may be a notebook."""
+    """Write the output of a worker to the output of this process, which may be a notebook."""
     with stream:
         for line in stream:
             with suppress(OSError, ValueError):  # nobody reads it, or a notebook's stream is closed
@@ -350,7 +350,7 @@ def _forward(stream: Any, own: Any) -> None:
 
 
 def _cause(code: int) -> str:
-    """Say what a process died of.
+    """Describe why a process ended.
 
     Examples
     --------
@@ -366,7 +366,7 @@ def _cause(code: int) -> str:
 
 
 class _Voice:
-    """Says things to the process that waits, from any thread of a worker."""
+    """Sends messages to the parent process, from any thread of a worker."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -379,13 +379,20 @@ class _Voice:
             self._pipe.send_bytes(packed)
 
 
-_voice: _Voice | None = None  # there is one in a worker
+_voice: _Voice | None = None  # set in a worker
 
 
 def tell(phase: str, *, timed: bool = False) -> None:
-    """Say what the task of this worker is at; anywhere else, nothing.
+    """Report the phase of this worker's task; outside workers, do nothing.
 
-    A timed phase may take as long as the executor's deadline. Any other may last as long as it comes along.
+    A timed phase may last as long as the executor's deadline, any other as long as it makes progress.
+
+    Parameters
+    ----------
+    phase : str
+        The name of the phase.
+    timed : bool, default=False
+        Whether the deadline applies to the phase.
     """
     if _voice is not None:
         _voice.timed = timed
@@ -393,7 +400,7 @@ def tell(phase: str, *, timed: bool = False) -> None:
 
 
 def work(descriptor: int, watched: bool) -> None:
-    """Do what comes over a pipe, one task after the other, and say over it what became of each."""
+    """Run the tasks that come over a pipe, one after the other, and send the results back."""
     global _voice
     os.set_inheritable(descriptor, False)
     pipe = Connection(descriptor)
@@ -409,7 +416,7 @@ def work(descriptor: int, watched: bool) -> None:
         try:
             content = _unpack(packed)
             for step in content if word == "setup" else ():
-                _unpack(step)()  # what follows may need its classes
+                _unpack(step)()  # the following steps may need its classes
         except Exception as error:
             say("unsent", f"{type(error).__name__}: {error}")
             continue
@@ -423,7 +430,7 @@ def work(descriptor: int, watched: bool) -> None:
 
 
 def _do(function: Any, task: Any, shared: Any, say: _Voice) -> None:
-    """Do one task."""
+    """Run one task."""
     say.timed = False
     try:
         say("done", function(task, shared, threading.Event()))
@@ -436,7 +443,7 @@ def _do(function: Any, task: Any, shared: Any, say: _Voice) -> None:
 
 
 def _read(pipe: Connection, messages: SimpleQueue[tuple[str, bytes]]) -> None:
-    """Take in what is sent, and leave when there is nobody to send any more."""
+    """Read messages, and exit when the parent process is gone."""
     with suppress(EOFError, OSError):
         while True:
             messages.put((pipe.recv_bytes().decode(), pipe.recv_bytes()))
@@ -444,10 +451,10 @@ def _read(pipe: Connection, messages: SimpleQueue[tuple[str, bytes]]) -> None:
 
 
 def _beat(say: _Voice) -> None:
-    """Tell every second that some thread comes back from compiled code, or that other processes work.
+    """Send a sign of life every second while Python code makes progress, or child processes run.
 
-    Nobody can ask a task how far it is. But a thread whose frame, place in it and variables are the same as
-    before is inside one call of compiled code; and if that call holds Python's lock, nothing is told either.
+    A thread whose frame, position and variables have not changed is inside one call of compiled code. If that
+    call holds Python's lock, nothing is sent at all.
     """
     before: Any = None
     while True:
@@ -463,7 +470,7 @@ def _beat(say: _Voice) -> None:
 
 
 def _has_children() -> bool:
-    """Tell whether this process has others work for it, as far as the system says."""
+    """Return whether this process has child processes, as far as known."""
     try:
         return any(path.read_text() for path in Path("/proc/self/task").glob("*/children"))
     except OSError:

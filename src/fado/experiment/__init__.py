@@ -1,4 +1,4 @@
-"""The experiment: every intervention, the same models after each, and what they achieve."""
+"""Experiments: train the same models after every intervention, and compare what they achieve."""
 
 from fado.experiment._experiment import Experiment
 from fado.experiment._find import find_frontier

@@ -1,4 +1,4 @@
-"""Train a model after an intervention and measure it: the same in this process and in any other."""
+"""Train a model after an intervention and measure it, with the same result in any process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,13 @@ import numpy.typing as npt
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
 from fado.experiment._data import ComparedGroups, Data
-from fado.experiment._estimators import make_estimator
 from fado.experiment._known import KnownParts
 from fado.experiment._settings import (
     Config,
     EvaluationConfig,
     Given,
     apply_metric,
+    estimator_of,
     metric_functions,
     ratio_name,
 )
@@ -32,11 +32,10 @@ from fado.tabular import Groups, Labels, Table, Variable, mean_one
 from fado.utility import utility_class
 from fado.valuation import Valuation
 
-__all__ = ["OUT_OF_MEMORY", "Bench", "Measuring", "run_trials"]
-
-OUT_OF_MEMORY = "out of memory"  # the status of a trial that is worth another try
+OUT_OF_MEMORY = "out of memory"  # the status of a trial that is tried again
 _SETS_KEPT, _ROWS_KEPT = 4, 8
 
+Item = TypeVar("Item")
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
@@ -58,10 +57,10 @@ class _FitEnd(threading.Event):
 
 
 class _OneThread:
-    """Keeps the libraries of linear algebra to one thread as long as anyone in the process is at it.
+    """Limits the linear-algebra libraries to one thread while any fit of the process runs.
 
-    Their number of threads is one for the whole process, and may change the last digits of a result: were
-    each fit to set it for itself, the first to end would give it back under the others.
+    The number of threads is one setting for the whole process, and may change the last digits of a result. If
+    every fit set it separately, the first fit to end would reset it for the others.
     """
 
     def __init__(self) -> None:
@@ -89,28 +88,28 @@ _ONE_THREAD = _OneThread()
 
 @dataclass(frozen=True)
 class Measuring:
-    """The rows that models are measured on, and how.
+    """The rows on which models are measured, and how.
 
     Parameters
     ----------
     positive : ndarray of bool
-        The positives among the rows of the validation part, then of the test part.
+        The positives among the validation rows, then the test rows.
     weights : ndarray or None
-        What these rows count.
+        The weights of these rows.
     comparisons : sequence of ComparedGroups
-        Of these rows: one of crossed attributes, or one per attribute.
+        The groups of these rows: one comparison of crossed attributes, or one per attribute.
     n_validation : int
-        How many of the rows are of the validation part.
+        The number of validation rows.
     settings : EvaluationConfig
         Budget, threshold and resamples.
     seed : int
-        Of the bootstrap.
+        The seed of the bootstrap.
     groups : Groups or None
-        The crossed groups of these rows, for metrics of the user's own.
+        The crossed groups of these rows, for the user's metrics.
     own : mapping of str to callable
-        Those metrics, by name; see `fado.experiment.register_metric`.
+        The user's metrics, by name; see `fado.experiment.register_metric`.
     confidence : float
-        Of intervals.
+        The confidence level of intervals.
     """
 
     positive: Bools
@@ -127,7 +126,7 @@ class Measuring:
     def of(
         cls, data: Data, config: Config, metrics: Mapping[str, Callable[..., Any]] | None = None
     ) -> Measuring:
-        """Take the rows from data; `metrics` are those that the configuration names and nobody registered."""
+        """Take the rows from data; `metrics` are metrics of the configuration that are not registered."""
         evaluated = data.part("validation", "test")
         rows = np.concatenate([data.parts[name] for name in ("validation", "test")])
         return cls(
@@ -142,14 +141,14 @@ class Measuring:
         )
 
     def measure(self, scores: Floats, fit: str) -> dict[str, float]:
-        """Measure a model on the validation part, if there is one, and on the test part.
+        """Measure a model on validation rows, if there are any, and on test rows.
 
         Parameters
         ----------
         scores : ndarray
-            Of the rows.
+            The scores of the rows.
         fit : str
-            The fit's name, which seeds the resamples.
+            The name of the fit, which seeds the bootstrap.
         """
         cut, threshold = self.n_validation, None
         metrics: dict[str, float] = {}
@@ -184,23 +183,20 @@ class Measuring:
             )
             measured.append(found)
         metrics = dict(measured[0])
-        for ratio in RATIO_NAMES:  # of the attribute where it is least; NaN, if it is undefined for one, is
-            least = measured[int(np.argmin([found[ratio] for found in measured]))]
-            metrics |= {name: value for name, value in least.items() if name.startswith(ratio)}
+        # a ratio is the lowest of all attributes, and undefined if it is undefined for one
+        least = {ratio: int(np.argmin([found[ratio] for found in measured])) for ratio in RATIO_NAMES}
+        told: list[tuple[str | None, str, dict[str, float]]] = [
+            (None, ratio, measured[number]) for ratio, number in least.items()
+        ]
         for comparison, found in zip(self.comparisons, measured, strict=True):
-            if comparison.attribute is None:
-                continue
-            for ratio in RATIO_NAMES:
-                own = ratio_name(ratio, comparison.attribute)
-                metrics |= {
-                    own + name.removeprefix(ratio): value
-                    for name, value in found.items()
-                    if name.startswith(ratio)
-                }
+            told += [(comparison.attribute, ratio, found) for ratio in RATIO_NAMES if comparison.attribute]
+        for attribute, ratio, found in told:
+            ends = [name.removeprefix(ratio) for name in found if name.startswith(ratio)]
+            metrics |= {f"{ratio_name(ratio, attribute)}{end}": found[f"{ratio}{end}"] for end in ends}
         return metrics
 
     def _own(self, scores: Floats, rows: slice, metrics: dict[str, float]) -> dict[str, float]:
-        """Ask the metrics of the user's own about one part."""
+        """Compute the user's metrics on one part."""
         if not self.own or self.groups is None:
             return {}
         names = np.array(self.groups.names)[self.groups.codes[rows]]
@@ -220,11 +216,11 @@ class Measuring:
 
 
 class Bench:
-    """The training part, the parts that models are measured on, and the fits on them.
+    """The training part, the parts on which models are measured, and the fits.
 
-    For LightGBM the training part is binned once, the others in its bins; other estimators fit as they do by
-    themselves. Fits may run side by side in threads, each in one. A bench that is sent to another process
-    takes the data along, and bins them there.
+    For LightGBM the training part is binned once, and the other parts use its bins. Fits may run in parallel
+    threads, one thread each. A bench that is sent to another process takes the data along, and bins them
+    there.
 
     Parameters
     ----------
@@ -233,15 +229,15 @@ class Bench:
     config : Config
         The experiment.
     valuations : mapping of str to Valuation, optional
-        The training part's values by each algorithm.
+        The values of the training part by each algorithm.
     workers : int
-        Threads for the binning; the bins do not depend on it.
+        The number of threads for binning; the bins do not depend on it.
     given : Given, optional
-        The estimator and the metrics that were handed over, if any were.
+        The estimator and the metrics that were passed in Python, if any.
     named : sequence
-        What the names of fits are made of, beside the training set and the parameters.
+        What the names of fits are made of, in addition to the training set and the parameters.
     tables : pair of Table, optional
-        The tables of the training part and of the others, if they stand elsewhere.
+        The tables of the training part and of the other parts, if they are in files.
     """
 
     def __init__(
@@ -255,7 +251,7 @@ class Bench:
         named: Sequence[Any] = (),
         tables: tuple[Table, Table] | None = None,
     ) -> None:
-        given, models = Given() if given is None else given, config.models
+        given, models = given or Given(), config.models
         self._training, self._evaluation = data.part("train"), data.part("validation", "test")
         if tables is not None:
             self._training = replace(self._training, table=tables[0])
@@ -268,9 +264,7 @@ class Bench:
         self._deadline = models.deadline
         self._named = list(named)
         self._keep_scores = config.evaluation.keep_scores
-        self._estimator = given.estimator
-        if self._estimator is None:
-            self._estimator = make_estimator(models.estimator, models.pipeline)
+        self._estimator = estimator_of(config, given)
         self._engines: dict[type[Engine], Engine] = {
             LightGBMEngine: LightGBMEngine(self._training.table, workers=workers, prefilter=False)
         }
@@ -300,14 +294,14 @@ class Bench:
         self._start()
 
     def run(self, trial: Trial, stop: threading.Event | None = None) -> Trial:
-        """Train and measure one model; whatever goes wrong with it is part of what is given back.
+        """Train and measure one model; an error is part of the result.
 
         Parameters
         ----------
         trial : Trial
-            What to do; of an intervention on scores, with those of the model.
+            What to train; for an intervention on scores, with the scores of the model.
         stop : threading.Event, optional
-            Ends the fit when it is set.
+            Ends the fit once it is set.
         """
         start = time.monotonic()
         try:
@@ -318,9 +312,7 @@ class Bench:
         if trial.changes_scores:
             digest = key_of([digest, trial.set_key])
         trial = replace(
-            trial,
-            training_rows=len(chosen.rows),
-            fit=key_of([*self._named, digest, dict(trial.parameters)]),
+            trial, training_rows=len(chosen.rows), fit=key_of([*self._named, digest, dict(trial.parameters)])
         )
         tell("fit", timed=not trial.changes_scores)
         try:
@@ -338,20 +330,16 @@ class Bench:
         return replace(found, seconds=time.monotonic() - start)
 
     def training_set(self, trial: Trial) -> TrainingSet:
-        """Make a training set; the last few are kept. Interventions on scores leave all rows as they are.
+        """Make a training set; the last few are kept. Interventions on scores do not change it.
 
         Raises
         ------
         ValueError
             If the intervention leaves nothing to train on, such as weights that are all zero.
         """
-        key = (UNTOUCHED if trial.changes_scores else trial).set_key
+        trial = UNTOUCHED if trial.changes_scores else trial
         with self._lock:
-            if key not in self._sets:
-                while len(self._sets) >= _SETS_KEPT:
-                    self._sets.pop(next(iter(self._sets)))
-                self._sets[key] = self._make_training_set(UNTOUCHED if trial.changes_scores else trial)
-            return self._sets[key]
+            return _kept(self._sets, trial.set_key, lambda: self._make_training_set(trial), _SETS_KEPT)
 
     def _make_training_set(self, trial: Trial) -> TrainingSet:
         entry, settings = intervention_named(trial.intervention), dict(trial.settings)
@@ -379,9 +367,9 @@ class Bench:
         return TrainingSet(rows, _single(weights), labels=chosen.labels)
 
     def scores(self, trial: Trial, stop: threading.Event | None = None) -> Floats:
-        """Give a model's scores of the validation rows, then the test rows, after the intervention.
+        """Return the scores of the validation rows, then the test rows, after the intervention.
 
-        An intervention on scores changes `trial.scores`, if the model was fitted before.
+        An intervention on scores changes `trial.scores`, if they are known.
         """
         if not trial.changes_scores:
             return _of_positives(self.fitted(trial, stop).scores)
@@ -391,12 +379,12 @@ class Bench:
         return scores
 
     def scorer(self, trial: Trial) -> tuple[Scorer, Floats]:
-        """Give the model after an intervention without its rows, and its scores of the evaluated rows.
+        """Return the model after an intervention, and its scores of the evaluated rows.
 
         Raises
         ------
         ValueError
-            If there is no such model, as decisions need more than a row's features.
+            If decisions need more than the features of a row.
         """
         model = self.fitted(trial)
         own = _of_positives(model.scores)
@@ -406,32 +394,32 @@ class Bench:
             rows, made = self._evaluated(trial, own, None), self._made(trial)
             scorer, scores = made.scorer(rows), made.rescore(rows)
         if scorer is None:
-            raise ValueError(f"The intervention {trial.intervention!r} has no model to hand over.")
+            raise ValueError(f"The intervention {trial.intervention!r} has no model that can be saved.")
         return scorer, scores
 
     def _evaluated(self, trial: Trial, scores: Floats, stop: threading.Event | None) -> EvaluatedRows:
-        """Give what an intervention on scores sees; the last few are kept, with what was made of them."""
+        """Return the input of an intervention on scores; the last few are kept."""
         needs_group = intervention_named(trial.intervention).needs_group
         key = (key_of(dict(trial.parameters)), needs_group)
+
+        def make() -> EvaluatedRows:
+            return self._known.rows(
+                scores,
+                self._model(trial),
+                lambda task: self._fit(task, self._stop),
+                lambda: detach(self.fitted(trial.untouched())),
+                needs_group=needs_group,
+            )
+
         with self._lock:
             self._stop = stop  # all fits of a batch have the same, and rows outlast their batch
-            if key not in self._rows:
-                while len(self._rows) >= _ROWS_KEPT:
-                    self._rows.pop(next(iter(self._rows)))
-                self._rows[key] = self._known.rows(
-                    scores,
-                    self._model(trial),
-                    lambda task: self._fit(task, self._stop),
-                    lambda: detach(self.fitted(trial.untouched())),
-                    needs_group=needs_group,
-                )
-            return self._rows[key]
+            return _kept(self._rows, key, make, _ROWS_KEPT)
 
     def _made(self, trial: Trial) -> Any:
         return intervention_named(trial.intervention).make(random_state=self._seed, **trial.settings)
 
     def fitted(self, trial: Trial, stop: threading.Event | None = None) -> Model:
-        """Train a model on a training set; it has scored the validation rows, then the test rows."""
+        """Train a model on a training set, and score the validation rows, then the test rows."""
         chosen, target = self.training_set(trial), self._target
         if chosen.labels is not None:
             labels = target.labels.copy()
@@ -451,12 +439,12 @@ class Bench:
         return self._fit(task, stop)
 
     def _fit(self, task: Task, stop: threading.Event | None) -> Model:
-        """Run one fit, until it is stopped or its time is up."""
+        """Run one fit until it ends, is stopped, or reaches the deadline."""
         end, engine = _FitEnd(stop, self._deadline), self._engine(task)
         with nullcontext() if engine.in_threads else _ONE_THREAD:
             model = engine.fit(task, end)
         if not engine.in_threads:
-            end.is_set()  # nobody has looked at the clock
+            end.is_set()  # these engines do not check the clock
         if end.late:
             raise TimeoutError(f"The fit took longer than `models.deadline`, {self._deadline:g} s.")
         return model
@@ -468,7 +456,7 @@ class Bench:
         return clone(self._estimator).set_params(**trial.parameters)
 
     def _engine(self, task: Task) -> Engine:
-        """Give the engine that serves an estimator, made ready for it."""
+        """Return the engine of an estimator, prepared for it."""
         kind = engine_class(task.estimator, self._training.table)
         with self._lock:
             if kind not in self._engines:
@@ -480,12 +468,21 @@ class Bench:
 
 
 def run_trials(trials: Sequence[Trial], bench: Bench, stop: threading.Event | None = None) -> list[Trial]:
-    """Run trials on a bench, one after the other: what executors call."""
+    """Run trials on a bench, one after the other; executors call this."""
     return [bench.run(trial, stop) for trial in trials]
 
 
+def _kept(made: dict[Any, Item], key: Any, make: Callable[[], Item], most: int) -> Item:
+    """Return what was made under a key, or make it; the last few are kept."""
+    if key not in made:
+        while len(made) >= most:
+            made.pop(next(iter(made)))
+        made[key] = make()
+    return made[key]
+
+
 def _of_positives(scores: Floats) -> Floats:
-    """Give the scores of the positive label, and refuse what is no score."""
+    """Return the scores of the positive label; scores must be finite."""
     own = scores[:, 1] if scores.ndim == 2 else scores
     if not np.isfinite(own).all():
         raise ValueError("The model gives some rows scores that are not finite.")
@@ -493,7 +490,7 @@ def _of_positives(scores: Floats) -> Floats:
 
 
 def _single(weights: npt.NDArray[np.floating[Any]] | None) -> npt.NDArray[np.float32] | None:
-    """Give weights as LightGBM holds them, refusing what it would take in silence."""
+    """Return weights in LightGBM's precision; weights that it would silently accept are refused."""
     if weights is None:
         return None
     with np.errstate(over="ignore", under="ignore"):

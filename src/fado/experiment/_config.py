@@ -1,4 +1,4 @@
-"""The configuration: TOML in, checked and frozen settings out."""
+"""The configuration: reads TOML, checks it, and returns frozen settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -14,16 +14,17 @@ from typing import Any
 
 from fado._checks import MOST_ROWS, check_probabilities
 from fado._storage import remove_abandoned, replacing
-from fado.experiment._estimators import LIGHTGBM, is_object, make_estimator, parameter_names
+from fado.experiment._estimators import LIGHTGBM, describe_object, is_object, make_estimator, parameter_names
 from fado.experiment._section import (
     MOST_SEEDS,
+    REQUIRED,
+    Parameter,
     Reader,
     Section,
-    as_amount,
+    as_number,
     as_share,
     as_text,
     draw_models,
-    is_number,
     plain_reader,
     read_parameter,
     read_space,
@@ -49,18 +50,6 @@ from fado.interventions import Entry, Setting, intervention_entries
 from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_names
 from fado.valuation import valuator_names
-
-__all__ = [
-    "PRESETS",
-    "config_from",
-    "keep_interventions",
-    "preset_text",
-    "read_config",
-    "read_evaluation",
-    "read_interventions",
-    "read_models",
-    "write_preset",
-]
 
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
@@ -100,64 +89,50 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def config_from(
-    table: dict[str, Any],
-    directory: Path | None = None,
-    *,
-    stored: bool = False,
-    given: Given | None = None,
+    table: dict[str, Any], directory: Path | None = None, *, stored: bool = False, given: Given | None = None
 ) -> Config:
     """Check a configuration."""
-    if given is not None:
-        table = given.added_to(table)
-    top = Section(table)
+    top, given = Section(table), Given() if given is None else given
+    models = {} if given.estimator is not None or given.space is not None else REQUIRED
     interventions, data = top.section("interventions"), _data(top.section("data"), directory)
     config = Config(
         seed=top.whole("seed", 0, at_most=MOST_SEEDS),
         data=data,
         split=_split(top.section("split"), given=data.given),
-        valuation=_valuation(top.section("valuation") if "valuation" in top else Section({}), stored=stored),
+        valuation=_valuation(top.section("valuation", {}), stored=stored),
         interventions=keep_interventions(interventions) if stored else read_interventions(interventions),
-        models=read_models(top.section("models"), given, stored=stored),
-        evaluation=read_evaluation(
-            top.section("evaluation") if "evaluation" in top else Section({}), given, stored=stored
-        ),
+        models=_models(top.section("models", models), given, stored=stored),
+        evaluation=_evaluation(top.section("evaluation", {}), given, stored=stored),
     )
-    for key in ("valuation", "evaluation"):
-        top.take(key, None)
     top.done()
     _check_size(config)
     config = _with_kept_scores(config)
     if config.evaluation.threshold == "validation" and not config.split.has_validation:
         raise ValueError(
-            '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
+            '`evaluation.threshold` is "validation", but `split.validation` is empty: change one of them.'
         )
     return config
 
 
 def _with_kept_scores(config: Config) -> Config:
-    """Keep scores, which interventions on scores change; refuse these without validation rows."""
-    asked = [
-        entry.key
-        for entry in intervention_entries()
-        if entry.changes_scores and config.interventions[entry.key]
-    ]
-    if not asked:
+    """Save scores if an intervention changes them, which also needs validation rows."""
+    if not config.on_scores:
         return config
-    place = f"`interventions.{asked[0]}`"
+    place = f"`interventions.{config.on_scores[0]}`"
     if not config.split.has_validation:
         raise ValueError(
-            f"{place} changes scores by validation rows, and `split.validation` is empty: set either."
+            f"{place} adjusts scores on validation rows, but `split.validation` is empty: change one of them."
         )
     if config.evaluation.groups != CROSSED:
         raise ValueError(
-            f"{place} compares the groups of all attributes crossed, and `evaluation.groups` compares those "
-            "of each attribute: leave one of them out."
+            f"{place} compares the groups of all attributes crossed, but `evaluation.groups` compares those "
+            "of each attribute: remove one of them."
         )
     return replace(config, evaluation=replace(config.evaluation, keep_scores=True))
 
 
 def _check_size(config: Config) -> None:
-    """Refuse a grid that nobody gets through, before it is listed."""
+    """Raise a ValueError if the grid is too large, before it is listed."""
     sizes = {entry.key: _n_settings(config, entry.key) for entry in intervention_entries()}
     trials = sum(sizes.values()) * config.models.count
     if trials > MOST_TRIALS:
@@ -183,8 +158,6 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
     path = section.text("path") if "path" in section else None
     generator = section.text("generator", choices=GENERATORS) if "generator" in section else None
     given = section.switch("given", False)
-    section.take("path", None)
-    section.take("generator", None)
     if (path is not None) + (generator is not None) + given != 1:
         raise ValueError("`data` must have either a `path` or a `generator`.")
     if path is not None and directory is not None:
@@ -210,14 +183,13 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         given=given,
     )
     for key in ("weight", "groups"):
-        section.take(key, None)
         if getattr(data, key) == data.target:
             raise ValueError(f"`data.{key}` is {data.target!r}, the target: name another column.")
     section.done()
     for key, unseen in (("drop", data.drop), ("weight", (data.weight,)), ("groups", (data.groups,))):
         both = sorted(set(data.exclude).intersection(unseen))
         if both:
-            raise ValueError(f"`data.exclude` names {both[0]!r}, which no model sees: it is in `data.{key}`.")
+            raise ValueError(f"`data.exclude` names {both[0]!r}, which no model uses: it is in `data.{key}`.")
     if not data.protected:
         raise ValueError("`data.protected` is empty: name at least one protected attribute.")
     return data
@@ -264,10 +236,7 @@ def _split(section: Section, *, given: bool) -> SplitConfig:
 
 
 def _share(section: Section, key: str, what: str) -> float:
-    value = section.take(key, 0.0)
-    if not is_number(value) or not 0 <= value < 1:
-        raise ValueError(f"`{section.at(key)}` must be {what}, got {shown(value)}.")
-    return float(value)
+    return as_number(section.take(key, 0.0), section.at(key), what, lambda own: 0 <= own < 1)
 
 
 def _label(value: Any, place: str) -> Any:
@@ -306,7 +275,7 @@ UTILITY = "linear"  # if a configuration names none
 
 
 def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
-    """Give the grid of every registered intervention by its key; see `Config`."""
+    """Return the grid of every registered intervention by its key; see `Config`."""
     found = {entry.key: _read_entry(section, entry) for entry in intervention_entries()}
     section.done()
     if not any(found.values()):
@@ -315,7 +284,7 @@ def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
 
 
 def keep_interventions(section: Section) -> dict[str, Grid | bool | None]:
-    """Give what a store says of its interventions, whether or not they are registered."""
+    """Return the interventions of a store, registered or not."""
     entries = {entry.key: entry for entry in intervention_entries()}
     found: dict[str, Grid | bool | None] = {}
     for key in dict.fromkeys([*entries, *section]):
@@ -327,7 +296,7 @@ def keep_interventions(section: Section) -> dict[str, Grid | bool | None]:
 
 
 def _read_entry(section: Section, entry: Entry) -> Grid | bool | None:
-    """Read a switch, if there is nothing to set, or a table of what to try."""
+    """Read a switch, or a table of the values to try."""
     if not entry.settings and not entry.uses_values:
         return section.switch(entry.key, entry.by_default)
     if section.take(entry.key, entry.by_default) is False:
@@ -338,17 +307,11 @@ def _read_entry(section: Section, entry: Entry) -> Grid | bool | None:
     return _read_grid(given, entry)
 
 
-def _as_line(value: Any, place: str) -> float:
-    if as_share(value, place) == 0:
-        raise ValueError(f"`{place}` must be above 0, got {shown(value)}.")
-    return float(value)
-
-
 def _read_grid(section: Section, entry: Entry) -> Grid:
     grid: Grid = {}
     if entry.uses_values:
         grid["utilities"] = section.texts("utilities", (UTILITY,), utility_names())
-        grid["alphas"] = section.shares("alphas")
+        grid["alphas"] = section.different("alphas", REQUIRED, as_share)
     for setting in entry.settings:
         read = _reader(setting)
         if setting.plural is None:
@@ -363,20 +326,25 @@ def _read_grid(section: Section, entry: Entry) -> Grid:
 
 
 def _reader(setting: Setting) -> Callable[[Any, str], Any]:
-    """Give what checks one value of a setting."""
+    """Return the check of one value of a setting."""
     if setting.kind == "choice":
         return lambda value, place: as_text(value, place, setting.choices)
-    return {"share": as_share, "line": _as_line, "number": as_amount}[setting.kind]
+    if setting.kind == "number":
+        return lambda value, place: as_number(value, place, "a number of at least 0", lambda own: own >= 0)
+    if setting.kind == "share":
+        return as_share
+    # a line is a share that is not 0
+    return lambda value, place: as_share(value, place) or as_number(value, place, "above 0", bool)
 
 
-def read_evaluation(section: Section, given: Given | None, *, stored: bool) -> EvaluationConfig:
-    """Read how models are measured; a store may name metrics that are not registered any more."""
+def _evaluation(section: Section, given: Given, *, stored: bool) -> EvaluationConfig:
+    """Read how models are measured; a store may name metrics that are not registered here."""
     evaluation = EvaluationConfig(
         **_budget(section),
         threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
         bootstrap=section.whole("bootstrap", 0, at_most=MOST_RESAMPLES),
         groups=section.text("groups", CROSSED, (CROSSED, EACH)),
-        metrics=_metrics(section, given, stored=stored),
+        metrics=_metrics(section, given.metrics, stored=stored),
         keep_scores=section.switch("keep_scores", False),
     )
     section.done()
@@ -384,7 +352,7 @@ def read_evaluation(section: Section, given: Given | None, *, stored: bool) -> E
 
 
 def _budget(section: Section) -> dict[str, Any]:
-    """Read the one budget that is set; the false-positive rate, if none is."""
+    """Read the budget; the default is a false-positive rate."""
     there = [name for name in _BUDGETS if name in section]
     if len(there) > 1:
         told = " and ".join(f"`{section.at(name)}`" for name in there)
@@ -394,114 +362,116 @@ def _budget(section: Section) -> dict[str, Any]:
     if kind == "top_k":
         budget[kind] = section.whole(kind, at_least=1, at_most=MOST_ROWS)
     elif kind == "fixed_threshold":
-        budget[kind] = section.take(kind)
-        if not is_number(budget[kind]):
-            raise ValueError(f"`{section.at(kind)}` must be a number, got {shown(budget[kind])}.")
+        budget[kind] = as_number(section.take(kind), section.at(kind), "a number", lambda _: True)
     else:
         budget[kind] = section.number(kind, 0.05, above=0, below=1)
-    for name in _BUDGETS:  # whichever it is, all are known
-        section.take(name, None)
     return budget
 
 
-def _metrics(section: Section, given: Given | None, *, stored: bool) -> tuple[str, ...]:
-    known = (*metric_names(), *(() if given is None else given.metrics))
+def _metrics(section: Section, given: Mapping[str, Any], *, stored: bool) -> tuple[str, ...]:
+    known = (*metric_names(), *given)
     names = section.texts("metrics", (), () if stored else known)
     for name in names:
         if name not in known:
             check_metric_name(name)
-    return names
+    return tuple(dict.fromkeys([*names, *given]))
 
 
 MOST_MODELS = 100_000
+SPACE = "models.space"
 _DRAWN = 1_000  # of them are looked at for a method that depends on parameters
 _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validation|test)_.*", re.DOTALL)
 
 
-def read_models(section: Section, given: Given | None, *, stored: bool) -> ModelsConfig:
-    """Read which models are trained; of what comes from a store nothing is imported."""
+def _models(section: Section, given: Given, *, stored: bool) -> ModelsConfig:
+    """Read which models are trained; nothing that a store names is imported."""
     name, pipeline = section.text("estimator", LIGHTGBM), section.texts("pipeline", ())
-    plain = name != LIGHTGBM or bool(pipeline)
-    has_space = "space" in section or not plain
-    space = section.section("space") if has_space else Section({}, section.at("space"))
+    if given.estimator is not None:
+        name = describe_object(given.estimator)
+    is_plain = name != LIGHTGBM or bool(pipeline)
+    space = section.take("space", {} if is_plain or given.space is not None else REQUIRED)
+    space = space if given.space is None else given.space
+    read = _parameter_reader(name, pipeline, given, stored=stored)
     models = ModelsConfig(
         count=section.whole("count", 25, 1, at_most=MOST_MODELS),
         seed=section.whole("seed", 0, at_most=MOST_SEEDS),
         deadline=section.number("deadline", above=0) if "deadline" in section else None,
-        space=read_space(
-            space, _parameter_reader(name, pipeline, given, stored=stored) if plain else read_parameter
-        ),
+        space=read_space(space, SPACE, read),
         estimator=name,
         pipeline=pipeline,
     )
-    for key in ("deadline", "space"):
-        section.take(key, None)
     section.done()
-    if plain and not stored:
-        is_given = given is not None and given.estimator is not None
-        place = "estimator" if is_given else section.at("estimator")
-        _check_probabilities(_estimator(models, given), models, place)
-    if not models.space and not plain:
-        raise ValueError(f"`{space.place}` is empty: set at least `n_estimators`.")
-    _check_free(models, space.place)
-    return models
+    return check_models(models, None if stored else given)
 
 
-def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given | None, *, stored: bool) -> Reader:
-    """Give what checks the parameters of an estimator that is not LightGBM's, or not alone."""
-    if stored:
-        return plain_reader(name, None)
-    if given is not None and given.estimator is not None:
+def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given, *, stored: bool = False) -> Reader:
+    """Return the check of an estimator's parameters."""
+    if given.estimator is not None:
         if pipeline:
-            raise ValueError("`models.pipeline` goes with a name: put the steps into the `estimator` given.")
+            raise ValueError("`models.pipeline` needs a named estimator: put the steps into `estimator`.")
         kind = type(given.estimator).__name__
         return plain_reader(kind, list(given.estimator.get_params(deep=True)))
+    if name == LIGHTGBM and not pipeline:
+        return read_parameter
+    if stored:
+        return plain_reader(name, None)
+    if stored:
+        return plain_reader(name, None)
     if is_object(name):
         raise ValueError(
-            f"`models.estimator` is {name!r}, which was handed over in Python: hand it over again, by "
+            f"`models.estimator` is {name!r}, which was passed in Python: pass it again, by "
             "`Experiment(..., estimator=...)`."
         )
     return plain_reader(name, parameter_names(make_estimator(name, pipeline)))
 
 
-def _estimator(models: ModelsConfig, given: Given | None) -> Any:
-    """Give the estimator that was handed over, or make the one that is named."""
-    if given is not None and given.estimator is not None:
-        return given.estimator
-    return make_estimator(models.estimator, models.pipeline)
+def models_given(given: Given, count: int, seed: int, usual: dict[str, Parameter]) -> ModelsConfig:
+    """Return the models of an estimator and a space passed in Python, or of the usual space."""
+    name = LIGHTGBM if given.estimator is None else describe_object(given.estimator)
+    space = {} if given.estimator is not None else usual
+    if given.space is not None:
+        space = read_space(given.space, SPACE, _parameter_reader(name, (), given))
+    return check_models(ModelsConfig(count, seed, None, space, name), given)
 
 
-def _check_probabilities(estimator: Any, models: ModelsConfig, place: str) -> None:
-    """Refuse a classifier that gives no probabilities with one of the parameters that are drawn for it."""
+def check_models(models: ModelsConfig, given: Given | None) -> ModelsConfig:
+    """Check that classifiers give probabilities and that parameters have their own columns.
+
+    For a store, `given` is None and no estimator is made.
+    """
     from sklearn.base import clone
 
-    told = {}  # by the parameters that are words or switches: numbers decide no method
-    for drawn in draw_models(models.space, min(models.count, _DRAWN), models.seed):
-        words = {name: value for name, value in drawn.items() if isinstance(value, str | bool | None)}
-        told[repr(words)] = words
-    for words in told.values():
-        check_probabilities(place, clone(estimator).set_params(**words))
-
-
-def _check_free(models: ModelsConfig, place: str) -> None:
-    """Refuse parameters whose columns would be those of settings or results."""
+    if models.estimator == LIGHTGBM and not models.pipeline:
+        if not models.space:
+            raise ValueError(f"`{SPACE}` is empty: set at least `n_estimators`.")
+    elif given is not None:
+        place, estimator = "estimator", given.estimator
+        if estimator is None:
+            place, estimator = "models.estimator", make_estimator(models.estimator, models.pipeline)
+        told = {}  # only texts and switches can decide whether there are probabilities
+        for drawn in draw_models(models.space, min(models.count, _DRAWN), models.seed):
+            words = {name: value for name, value in drawn.items() if isinstance(value, str | bool | None)}
+            told[repr(words)] = words
+        for words in told.values():
+            check_probabilities(place, clone(estimator).set_params(**words))
     taken = {"algorithm", "utility", "alpha"}
     for entry in intervention_entries():
         taken |= {setting.name for setting in entry.settings} | set(entry.fixed)
     for name in models.space:
         if name in taken or _RESERVED.fullmatch(name):
             raise ValueError(
-                f"`{place}.{name}` has the name of another column of the results: with a step before it, as "
-                '`models.pipeline = ["sklearn.preprocessing.StandardScaler"]`, it is called by its step, '
+                f"`{SPACE}.{name}` has the name of another column of the results: add a step before it, such "
+                'as `models.pipeline = ["sklearn.preprocessing.StandardScaler"]`, which renames it to '
                 f"{models.estimator.rpartition('.')[2].lower()}__{name}."
             )
+    return models
 
 
 PRESETS = ("quick", "paper")
 
 
 def preset_text(preset: str) -> str:
-    """Give a preset's TOML text.
+    """Return a preset's TOML text.
 
     Examples
     --------
@@ -514,7 +484,7 @@ def preset_text(preset: str) -> str:
 
 
 def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:
-    """Write a commented configuration that runs as it stands; a file that is there already stays."""
+    """Write a commented configuration that runs without changes; an existing file is not replaced."""
     text = preset_text(preset)
     if Path(path).exists():
         remove_abandoned(Path(path))

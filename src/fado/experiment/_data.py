@@ -36,8 +36,6 @@ from fado.tabular import (
     warn_of_missing,
 )
 
-__all__ = ["ComparedGroups", "Data", "DataPart", "data_from", "few_rows", "read_data", "split_at_random"]
-
 MOST_GROUPS = 50
 PARTS = ("train", "validation", "test")
 
@@ -48,7 +46,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ComparedGroups:
-    """Groups between which ratios are taken.
+    """The groups that a ratio compares.
 
     Parameters
     ----------
@@ -65,13 +63,13 @@ class ComparedGroups:
     left_out: Bools
 
     def take(self, rows: Rows) -> ComparedGroups:
-        """Give the groups of some rows."""
+        """Return the groups of some rows."""
         return replace(self, groups=replace(self.groups, codes=self.groups.codes[rows]))
 
 
 @dataclass(frozen=True)
 class DataPart:
-    """Some rows of the data, without what only a valuator looks at; a group may have no rows here."""
+    """Some rows of the data; a group may have no rows here."""
 
     table: Table
     positive: Bools
@@ -82,7 +80,7 @@ class DataPart:
 
 @dataclass(frozen=True)
 class Data:
-    """The rows of all parts; `parts` says which rows are in which.
+    """The rows of all parts; `parts` has the positions of each part.
 
     Parameters
     ----------
@@ -131,7 +129,7 @@ class Data:
         return ~small
 
     def part(self, *names: str) -> DataPart:
-        """Give the rows of some parts, one part after the other."""
+        """Return the rows of some parts, one part after the other."""
         rows = np.concatenate([self.parts[name] for name in names])
         weights, blocks = self.problem.sample_weight, self.problem.blocks
         return DataPart(
@@ -146,7 +144,7 @@ class Data:
         )
 
     def fingerprint(self) -> str:
-        """Give a digest of everything that a result depends on."""
+        """Return a digest of everything that a result depends on."""
         digest = hashlib.sha256()
         for column in self.problem.table.columns:
             digest.update(repr((column.name, column.levels)).encode())
@@ -160,18 +158,18 @@ class Data:
             if optional is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(optional).data)
-        if any(small := self._small()):  # results differ from those of releases that knew no small groups
+        if any(small := self._small()):  # which change results
             digest.update(repr(small).encode())
         return digest.hexdigest()
 
     def _small(self) -> list[list[str]]:
-        """Name the groups that interventions leave alone, and those that are left out of ratios."""
+        """Name the groups that interventions do not change, and those that are left out of ratios."""
         training = small_groups(_count_rows(self.groups, self.parts["train"]), self.min_group_size)
         marked = [(self.groups, training), *((own.groups, own.left_out) for own in self.comparisons)]
         return [[groups.names[group] for group in np.flatnonzero(small)] for groups, small in marked]
 
     def summary(self) -> list[dict[str, Any]]:
-        """Count rows and positives of every part and group, and say which groups are left out of ratios."""
+        """Count rows and positives of every part and group, and mark groups that are left out of ratios."""
         return [
             {
                 "part": part,
@@ -191,13 +189,13 @@ class Data:
 
 
 def read_data(config: Config) -> Data:
-    """Read or generate the table and take from it what the configuration names."""
+    """Read or generate the table, and take the columns that the configuration names."""
     table = _source(config)
     about = config.data
     target = Expression.of(table.column_names, about.target, "data.target")
     target.check(table)
     unseen = [*target.sources, *_matching(table.column_names, about.drop)]
-    # the values of the column of a split tell the parts apart, and so mean nothing to a model
+    # the column of a split would identify the part, and is not a feature
     beside = {"data.weight": about.weight, "data.groups": about.groups, "split.column": config.split.column}
     for place, name in beside.items():
         if name is not None:
@@ -222,7 +220,7 @@ def read_data(config: Config) -> Data:
 
 
 def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Config) -> Data:
-    """Take the data from a problem that is in memory, for an experiment whose data are given.
+    """Take the data from a problem in memory, for an experiment whose data are passed in Python.
 
     Parameters
     ----------
@@ -274,7 +272,7 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
 
 
 def _given_parts(given: Mapping[str, npt.ArrayLike], n_rows: int) -> dict[str, Rows]:
-    """Give the rows of every part, ascending; a row may be in one."""
+    """Return the rows of every part, ascending; a row may be in one part only."""
     parts = {part: np.sort(np.asarray(given.get(part, []), dtype=np.int64)) for part in PARTS}
     rows, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
     if len(rows) and (rows[0] < 0 or rows[-1] >= n_rows):
@@ -296,7 +294,7 @@ def _gathered(
     parts: dict[str, Rows],
     config: Config,
 ) -> Data:
-    """Check the parts, and put the data together."""
+    """Check the parts, and combine the data."""
     _check_parts(parts, problem.labels.is_positive, config)
     return Data(
         problem=problem,
@@ -312,7 +310,7 @@ def _gathered(
 
 
 def _written(table: pa.Table, expressions: Sequence[str]) -> dict[str, Expression]:
-    """Read how protected attributes are written; one that does not tell rows apart is refused."""
+    """Read the protected attributes; one with a single value raises a ValueError."""
     found = {}
     for number, expression in enumerate(expressions):
         place = f"data.protected[{number}]" if len(expressions) > 1 else "data.protected"
@@ -325,7 +323,7 @@ def _written(table: pa.Table, expressions: Sequence[str]) -> dict[str, Expressio
 def _problem(
     features: pa.Table, positive: Bools, protected: dict[str, pd.Series], table: pa.Table, about: DataConfig
 ) -> Problem:
-    """Read what the configuration names; a sentence about it calls columns as the configuration does."""
+    """Read what the configuration names; error messages use its names."""
     beside = {"sample_weight": ("data.weight", about.weight), "groups": ("data.groups", about.groups)}
     given = {argument: table.column(name) for argument, (_, name) in beside.items() if name is not None}
     try:
@@ -338,7 +336,7 @@ def _problem(
 
 
 def _groups(protected: Sequence[Variable]) -> Groups:
-    """Give every row its group, by a name that tells the attribute."""
+    """Return the groups of all rows, with names that include the attribute."""
     groups = group_rows(protected, appearance=True)
     if len(protected) > 1:
         return groups
@@ -348,7 +346,7 @@ def _groups(protected: Sequence[Variable]) -> Groups:
 def _comparisons(
     protected: Sequence[Variable], groups: Groups, parts: dict[str, Rows], config: Config
 ) -> tuple[ComparedGroups, ...]:
-    """Give the groups that ratios compare, and say which are left out."""
+    """Return the groups that ratios compare, and warn of those that are left out."""
     least = config.data.min_group_size
     evaluated = {part: parts[part] for part in ("validation", "test") if len(parts[part])}
     divisions: dict[str | None, Groups] = {None: groups}
@@ -379,7 +377,7 @@ def _comparisons(
 
 
 def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Rows], least: int) -> str:
-    """Say which groups are small: the beginning of a sentence."""
+    """Name the small groups, as the beginning of a sentence."""
     sizes = {part: _count_rows(groups, rows) for part, rows in evaluated.items()}
     small = np.flatnonzero(left_out)
     names = [
@@ -394,7 +392,7 @@ def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Rows], least: in
 def _source(config: Config) -> pa.Table:
     if config.data.given:
         raise ValueError(
-            "`data.given` says that the data are handed over in Python, and there are none: name a `path`."
+            "`data.given` means that the data are passed in Python, but there are none: name a `path`."
         )
     if config.data.path is not None:
         return read_table(Path(config.data.path))
@@ -408,7 +406,7 @@ def _check_column(there: Sequence[str], name: str) -> None:
 
 
 def _matching(there: Sequence[str], wanted: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
-    """Give the columns that are named, or that match a shell pattern such as ``age_*``, `among` some."""
+    """Return the columns that are named, or that match a shell pattern such as ``age_*``, `among` some."""
     found: list[str] = []
     for name in wanted:
         if name in there or not is_pattern(name):
@@ -423,7 +421,7 @@ def _matching(there: Sequence[str], wanted: Sequence[str], among: Sequence[str] 
 
 
 def _positive(table: pa.Table, about: DataConfig, target: Expression) -> tuple[Bools, tuple[Any, Any]]:
-    """Mark the rows of the positive label, the one that is named, else the larger; give the other and it."""
+    """Mark the rows of the positive label, by default the larger; return both labels, too."""
     column = column_from(about.target, target.read(table, named=False))
     codes, entries = column.encode()
     missing = int((codes < 0).sum())
@@ -442,10 +440,9 @@ def _positive(table: pa.Table, about: DataConfig, target: Expression) -> tuple[B
 
 
 def few_rows(sizes: Sequence[npt.NDArray[np.int64]], min_group_size: int) -> Bools:
-    """Mark the groups that are small in one of some parts: to be compared, a group must be so in all.
+    """Mark the groups that are small in any of some parts: a group must be large enough in all.
 
-    A group without rows in a part is small there, other than in a table as a whole: what is chosen on one
-    part could not be measured on the other.
+    A group without rows in a part is small there: what one part selects could not be measured on the other.
 
     Examples
     --------
@@ -463,7 +460,7 @@ def _split(
     generator: np.random.Generator,
     blocks: Rows | None = None,
 ) -> dict[str, Rows]:
-    """Give every part its rows, ascending."""
+    """Return the rows of every part, ascending."""
     if split.column is None:
         shares = [getattr(split, part)[0] for part in PARTS]
         return split_at_random(cells, shares, generator, blocks)
@@ -477,7 +474,7 @@ def _split(
 
 
 def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
-    """Give every part the rows whose entry of a column it names."""
+    """Return the rows of every part by the values of a column."""
     values = table.column(str(split.column)).to_pandas()
     parts = {}
     for part in PARTS:
@@ -497,26 +494,25 @@ def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
 def split_at_random(
     cells: Rows, shares: Sequence[float], generator: np.random.Generator, blocks: Rows | None = None
 ) -> dict[str, Rows]:
-    """Give every part its share of every label and group: to one row, or, with blocks, about that.
+    """Split rows at random, with the same shares of every label and group in each part.
 
     Parameters
     ----------
     cells : ndarray of int
         Each row's combination of label and group.
     shares : sequence of float
-        Of the rows, for each of `PARTS`, or for the first of them.
+        The shares of `PARTS`, or of the first of them.
     generator : numpy.random.Generator
-        Of the draws.
+        The generator of random numbers.
     blocks : ndarray of int, optional
-        Which rows belong together, 0, 1, 2, ...: whole blocks go to a part. A block counts for the rarest of
-        its rows' cells.
+        The block of each row, 0, 1, 2, ...: a block is never split. It counts for the rarest of its cells.
     """
     dealt = deal_rows(cells, shares, generator, blocks)
     return {part: np.flatnonzero(dealt == number) for number, part in enumerate(PARTS)}
 
 
 def _check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config: Config) -> None:
-    """Refuse parts that no model can be trained or measured on."""
+    """Check that models can be trained and measured on the parts."""
     for part, rows in parts.items():
         if not len(rows) and (part != "validation" or config.split.has_validation):
             raise ValueError(f"The {part} part has no rows: {_remedy(part, config)}.")
@@ -529,10 +525,10 @@ def _check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config
 
 
 def _remedy(part: str, config: Config) -> str:
-    """Say where a part's rows come from, and what gives it others."""
+    """State where the rows of a part come from, and how to change them."""
     split, given = config.split, getattr(config.split, part)
     if split.method == GIVEN:
-        return "hand over other rows for it"
+        return "pass other rows for it"
     together = ""
     if config.data.groups is not None and (split.column is None or isinstance(given, float)):
         together = f" (rows of equal {config.data.groups!r}, `data.groups`, stay together)"
@@ -547,5 +543,5 @@ def _remedy(part: str, config: Config) -> str:
 
 
 def _count_rows(groups: Groups, rows: Rows) -> Rows:
-    """Count the rows of every group among some."""
+    """Count the rows of every group."""
     return np.bincount(groups.codes[rows], minlength=len(groups))

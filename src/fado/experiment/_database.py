@@ -1,4 +1,4 @@
-"""One SQLite file whose rows vouch for themselves: whatever breaks in it, a row is right or absent."""
+"""One SQLite file whose rows have digests: a damaged row counts as absent."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from typing import Any
 
 from fado._messages import warn_user
 
-__all__ = [
-    "TRIALS",
-    "BrokenFileError",
-    "Database",
-    "ForeignStoreError",
-    "MemoryDatabase",
-    "open_database",
-    "read_json",
-    "seal_of",
-]
-
 TRIALS = (
     "number INTEGER PRIMARY KEY, intervention TEXT, settings TEXT, model INTEGER, parameters TEXT, "
     "status TEXT, training_rows INTEGER, metrics TEXT, error TEXT, fit TEXT, seconds REAL"
@@ -37,7 +26,7 @@ _TABLES = {
 _CREATE = {
     name: f"CREATE TABLE {name} ({columns}, seal TEXT) WITHOUT ROWID" for name, columns in _TABLES.items()
 }
-# What SQLite says when the disk, not the file, is at fault.
+# SQLite's errors of the disk, not of the file.
 _OUTSIDE = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -49,35 +38,35 @@ _OUTSIDE = {
     sqlite3.SQLITE_AUTH,
 }
 _HEADER = b"SQLite format 3\0"
-_ROLLBACK_JOURNAL = b"\1\1"  # how the file is written and read; other ways keep files of their own beside it
-_NAMES_ANOTHER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # which SQLite would look up, and delete
+_ROLLBACK_JOURNAL = b"\1\1"  # other journal modes use further files
+_NAMES_ANOTHER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # a file that SQLite would open and delete
 
 Row = tuple[Any, ...]
 
 
 class BrokenFileError(Exception):
-    """The file cannot be read as what it was written as."""
+    """The file is damaged."""
 
 
 class ForeignStoreError(Exception):
-    """The file is whole, and says what no run writes."""
+    """The file is intact, but has content that no run writes."""
 
 
 class Database:
-    """The SQLite file: rows by table, each with a seal.
+    """The SQLite file: rows by table, each with a digest of its content, the seal.
 
-    `BrokenFileError` says that the file as a whole makes no sense: it is cut off, holds other tables or
-    triggers, or would lead SQLite to other files.
+    `BrokenFileError` is raised if the file as a whole is wrong: it is cut off, has other tables or triggers,
+    or would make SQLite open other files.
 
     Parameters
     ----------
     path : pathlib.Path
         The file; it must exist, unless `about` is given.
     about : dict, optional
-        What a new one says of its experiment: plain data by name.
+        The description of the experiment in a new file: plain data by name.
     reading : bool
-        Whether it is only read. The file is not written then, unless a writer that was killed left a
-        transaction that must be undone.
+        Whether the file is only read. It is then not written, unless a killed writer left a transaction that
+        must be undone.
     """
 
     def __init__(self, path: Path, about: dict[str, Any] | None = None, *, reading: bool = False) -> None:
@@ -130,14 +119,14 @@ class Database:
         self._connection.close()
 
     def about(self) -> dict[str, Any]:
-        """Give what the file says of its experiment."""
+        """Return the description of the experiment."""
         rows = list(self.rows("about"))
         if self.n_broken or not rows:
             raise BrokenFileError("what it says of its experiment is broken")
         return {name: read_json(text, f"its {name!r}") for name, text in rows}
 
     def rows(self, table: str, key: Any = None) -> Iterator[Row]:
-        """Give the rows of a table whose seals are whole, or the one of a key."""
+        """Return the intact rows of a table, or the row of a key."""
         first = _TABLES[table].split()[0]
         chosen, given = (f" WHERE {first} = ?", (key,)) if key is not None else ("", ())
         with self._errors():
@@ -148,7 +137,7 @@ class Database:
                     self.n_broken += 1
 
     def write(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Keep rows by table, all or none; one of the same key is replaced."""
+        """Write rows by table, all or none; a row with the same key is replaced."""
         with self._transaction():
             self._insert(rows)
 
@@ -182,7 +171,7 @@ class Database:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Tell a disk that is full or read-only from a file that is damaged."""
+        """Distinguish a disk that is full or read-only from a damaged file."""
         try:
             yield
         except sqlite3.Error as error:
@@ -193,12 +182,12 @@ class Database:
 
 
 class MemoryDatabase:
-    """The same rows by table, in memory: of a run that nobody asked to keep.
+    """The same rows by table, in memory, for a run that is not saved.
 
     Parameters
     ----------
     about : dict
-        What it says of its experiment.
+        The description of the experiment.
     """
 
     n_broken = 0
@@ -208,17 +197,17 @@ class MemoryDatabase:
         self._tables: dict[str, dict[Any, Row]] = {name: {} for name in _TABLES}
 
     def about(self) -> dict[str, Any]:
-        """Give what it says of its experiment."""
+        """Return the description of the experiment."""
         about: dict[str, Any] = json.loads(self._about)
         return about
 
     def rows(self, table: str, key: Any = None) -> Iterator[Row]:
-        """Give the rows of a table, or the one of a key."""
+        """Return the rows of a table, or the one of a key."""
         own = self._tables[table]
         yield from own.values() if key is None else [own[key]] if key in own else []
 
     def write(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Keep rows by table; one of the same key is replaced."""
+        """Write rows by table; a row with the same key is replaced."""
         for table, own in rows.items():
             self._tables[table] |= {row[0]: row for row in own}
 
@@ -229,7 +218,7 @@ class MemoryDatabase:
 
 
 def open_database(path: Path, about: dict[str, Any]) -> Database:
-    """Open the file; put a damaged one aside, and make a new one of the rows that are whole."""
+    """Open the file; a damaged file is renamed, and a new one is made of its intact rows."""
     try:
         database = Database(path, about)
         try:
@@ -255,7 +244,7 @@ def open_database(path: Path, about: dict[str, Any]) -> Database:
 
 
 def _salvaged(path: Path, table: str) -> Iterator[Row]:
-    """Give the rows of a damaged file that are whole, as far as it can be read."""
+    """Return the intact rows of a damaged file, as far as it can be read."""
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"  # so that no other file is looked at
     with closing(sqlite3.connect(uri, uri=True)) as connection:
         try:
@@ -269,7 +258,7 @@ def _salvaged(path: Path, table: str) -> Iterator[Row]:
 
 
 def seal_of(table: str, row: Sequence[Any]) -> str:
-    """Give the digest of a row's content, and of the table that it stands in."""
+    """Return the digest of a row's content and of the name of its table."""
     digest = hashlib.sha256(table.encode())
     for value in row:
         digest.update(b"\0" + value if isinstance(value, bytes) else repr(value).encode() + b",")
@@ -277,11 +266,11 @@ def seal_of(table: str, row: Sequence[Any]) -> str:
 
 
 def read_json(text: Any, where: str, *, constants: bool = False) -> Any:
-    """Read plain data: not deeper than anyone can look, and no NaN unless it is a metric."""
+    """Read JSON that is not nested too deeply; NaN is allowed in metrics only."""
     try:
         return json.loads(text, parse_constant=float if constants else _refuse_constant)
     except (ValueError, TypeError, RecursionError):
-        raise ForeignStoreError(f"{where} is no JSON") from None
+        raise ForeignStoreError(f"{where} is not JSON") from None
 
 
 def _refuse_constant(name: str) -> Any:
@@ -293,7 +282,7 @@ def _journal_of(path: Path) -> Path:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse a file, or what a killed writer may have left beside it, that would lead SQLite to others."""
+    """Refuse a file, or a journal beside it, that would make SQLite open other files."""
     head, tail = _part(path, 0, 20), _part(_journal_of(path), -len(_NAMES_ANOTHER_JOURNAL))
     if head.startswith(_HEADER) and head[18:] != _ROLLBACK_JOURNAL:
         raise BrokenFileError("it is kept in another way than runs keep it")
@@ -302,7 +291,7 @@ def _check_file(path: Path) -> None:
 
 
 def _part(path: Path, start: int, length: int = -1) -> bytes:
-    """Read some bytes of a file, from its end if `start` is negative; none if there is no such file."""
+    """Read some bytes of a file, from its end if `start` is negative; none if it does not exist."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

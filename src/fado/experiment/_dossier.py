@@ -1,4 +1,4 @@
-"""A dossier of alternatives: the model in use beside models of nearly equal performance."""
+"""A dossier of alternatives: compares the model in use with models of nearly equal performance."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._records import simplify
 from fado._storage import replacing
-from fado.experiment._choice import handed_over, tell_lines, untouched_row
 from fado.experiment._data import Data
+from fado.experiment._frame import handed_over, parameter_columns, tell_lines, untouched_row
 from fado.experiment._results import Results
 from fado.metrics import audit
 from fado.reporting import render_page
-
-__all__ = ["dossier_content", "write_dossier"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,7 +46,7 @@ def dossier_content(
     less: Sequence[float],
     confidence: float = 0.95,
 ) -> dict[str, Any]:
-    """Give the model in use, alternatives, what was searched and what more could gain, as plain data."""
+    """Return the model in use, alternatives, the search and what more search could gain, as plain data."""
     part = results.chosen_on
     rates, shares = handed_over(results, lines)
     used = _in_use(results, data, lines, in_use, part)
@@ -61,9 +60,7 @@ def dossier_content(
         if row not in seen:
             seen.add(row)
             title = (
-                "at least the same true-positive rate"
-                if allowed == 0
-                else f"up to {100 * allowed:g} points less"
+                f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
             )
             models.append(_of_row(results, row, f"Alternative: {title}", part))
     parts = [name for name in ("validation", "test") if len(data.parts[name])]
@@ -117,48 +114,41 @@ def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: An
 
 
 def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
-    """Score the rows of a part by a model that was handed over, refusing one that lacks its columns."""
-    import pyarrow as pa
-
-    table = data.part(part).table
-    frame = pa.table({str(column.name): column.data for column in table.columns}).to_pandas()
+    """Score the rows of a part with the model in use; check its columns and labels."""
+    frame = data.part(part).table.to_pandas().rename(columns=str)
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = getattr(model, "feature_name_", list(frame.columns))
     lacking = [str(name) for name in names if str(name) not in frame.columns]
     if lacking:
         raise ValueError(
-            f"`in_use` needs the column {lacking[0]!r}, which the search does not have: pass a model of the "
-            "same columns."
+            f"`in_use` needs the column {lacking[0]!r}, which the search does not have: pass a model of "
+            "the same columns."
         )
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"`in_use` must be a fitted classifier that gives probabilities, got {model!r}.")
     classes = list(getattr(model, "classes_", data.labels))
     if data.labels[1] not in classes:
-        raise ValueError(f"`in_use` tells {classes}, and the target's positive label is {data.labels[1]!r}.")
+        raise ValueError(f"`in_use` has the labels {classes}, not the positive label {data.labels[1]!r}.")
     try:
         scores = model.predict_proba(frame[list(map(str, names))])[:, classes.index(data.labels[1])]
     except Exception as error:
         raise ValueError(
             f"`in_use` cannot score the rows of the search ({type(error).__name__}: {error}): pass a model "
-            "that takes them as the search did."
+            "that accepts these columns."
         ) from error
     return np.asarray(scores, dtype=np.float64)
 
 
 def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
-    """Give a model of the search, decided at the threshold of the rows that models are chosen on."""
+    """Return a model of the search, with decisions at the threshold of the rows that select models."""
     frame = results.frame
     threshold = float(frame[f"{part}_threshold"].iloc[row])
     parts = ["validation", "test"] if part == "validation" else ["test"]
     decisions = {name: results.scores(row, name) >= threshold for name in parts}
     columns = list(frame.columns)
     settings = frame.iloc[row][columns[: columns.index("training_rows")]].dropna()
-    about = {
-        str(name): value.item() if isinstance(value, np.generic) else value
-        for name, value in settings.items()
-    }
-    return _Model(title, about, threshold, decisions)
+    return _Model(title, simplify(settings.to_dict()), threshold, decisions)
 
 
 def _rate(model: _Model, data: Data, part: str) -> float:
@@ -175,7 +165,7 @@ def _told(
     lines: Mapping[str, float],
     confidence: float,
 ) -> dict[str, Any]:
-    """Tell of a model on every part: rates and ratios with intervals, and its cost beside that in use."""
+    """Describe a model on every part: rates and ratios with intervals, and its cost against that in use."""
     told: dict[str, Any] = {
         "title": model.title,
         "about": model.about,
@@ -216,7 +206,7 @@ def _told(
 
 
 def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -> list[list[float]]:
-    """Give the true-positive rate of every model that could be handed over, and its ratio."""
+    """Return the true-positive rate and the ratio of every model that could be returned."""
     line = next(iter(lines.values())) if len(lines) == 1 else 1.0
     known = np.isfinite(rates) & np.isfinite(shares)
     return [
@@ -225,14 +215,13 @@ def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -
 
 
 def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
-    """Say what was tried, and how much."""
+    """Describe the search."""
     frame = results.frame
-    columns = list(frame.columns)
     ranges = {}
-    for name in columns[columns.index("model") + 1 : columns.index("training_rows")]:
+    for name in parameter_columns(frame):
         values = frame[name].dropna()
         if len(values) and values.nunique() > 1:
-            ranges[name] = [_plain(values.min()), _plain(values.max())]
+            ranges[name] = simplify([values.min(), values.max()])
     return {
         "fits": fits,
         "models": int(frame["model"].nunique()),
@@ -243,14 +232,10 @@ def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _further(
     results: Results, rates: FloatArray, shares: FloatArray, base: float, less: Sequence[float]
 ) -> dict[str, Any] | None:
-    """Bound what as many models again could gain in ratio, within the largest loss that is allowed."""
+    """Bound the gain in ratio from as many models again, within the largest allowed loss."""
     near = np.isfinite(shares) & (rates >= base - max(less) - 1e-12)
     models = results.frame["model"].to_numpy()
     best = [float(shares[near & (models == model)].max()) for model in np.unique(models[near])]
@@ -261,10 +246,10 @@ def _further(
 
 
 def expected_gain(found: Sequence[float]) -> tuple[float, float]:
-    """Say what the second half of some random draws gained, and what as many again gain at most, expected.
+    """Return the expected gain of the second half of some random draws, and a bound for as many again.
 
-    The expected highest of n draws is concave in n. Over all halves it is known, and so is what the other
-    half added; as many draws again are more than that half, by the ratio of their numbers.
+    The expected maximum of n draws is concave in n. For random halves of the draws it can be computed, and so
+    can the gain of the other half. As many draws again gain at most that, times the ratio of their numbers.
 
     Examples
     --------

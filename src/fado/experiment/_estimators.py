@@ -1,4 +1,4 @@
-"""The estimator that an experiment trains: by a name that a configuration may say, or an object in Python."""
+"""The estimator of an experiment: by a name in the configuration, or as an object in Python."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ from typing import Any
 from fado._checks import check_instance
 from fado.experiment._section import as_text, shown
 
-__all__ = [
-    "LIGHTGBM",
-    "describe_object",
-    "estimator_versions",
-    "is_object",
-    "make_estimator",
-    "parameter_names",
-]
-
 LIGHTGBM = "lightgbm.LGBMClassifier"
 
 _LIBRARIES = {"sklearn": "scikit-learn", "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
@@ -28,9 +19,9 @@ _LIBRARIES = {"sklearn": "scikit-learn", "lightgbm": "LightGBM", "xgboost": "XGB
 _CLASS = re.compile(r"(sklearn(?:\.[a-z][a-z_]*)|lightgbm|xgboost|catboost)\.([A-Z]\w*)")
 _NOT_PUBLIC = {"sklearn.conftest", "sklearn.externals", "sklearn.tests", "sklearn.utils", "sklearn.datasets"}
 _OBJECT = "object "
-# Parameters that name files, or hold what is run: not for a text that somebody else may have written.
+# Parameters that name files or code, which a configuration of somebody else must not set.
 _UNSAFE = re.compile(r".*(file|dir|path|memory|borders|snapshot|callback|metadata|writing).*")
-# Fits run side by side, each in one thread, and write nothing.
+# Fits run in parallel, one thread each, and write nothing.
 _OURS: dict[str, dict[str, Any]] = {
     "xgboost": {"n_jobs": 1, "verbosity": 0},
     "catboost": {"thread_count": 1, "allow_writing_files": False, "verbose": False},
@@ -39,7 +30,7 @@ _LIGHTGBM_STEP = {"n_jobs": 1, "verbosity": -1, "force_row_wise": True, "determi
 
 
 def make_estimator(name: str, pipeline: tuple[str, ...] = (), place: str = "models") -> Any:
-    """Make the estimator that a configuration names, with nothing set.
+    """Make the estimator that a configuration names, with default parameters.
 
     Examples
     --------
@@ -70,13 +61,13 @@ def make_estimator(name: str, pipeline: tuple[str, ...] = (), place: str = "mode
         steps.append(_made(_class_at(step, here), step, here))
         if not hasattr(steps[-1], "transform"):
             raise ValueError(f"`{here}` must be a transformer, got {step!r}.")
-    if _root(estimator) == "lightgbm":  # by itself, an engine sees to that
+    if _root(estimator) == "lightgbm":  # without a pipeline, the engine sets this
         estimator.set_params(**_LIGHTGBM_STEP)
     return make_pipeline(_indicators(), *steps, estimator)
 
 
 def parameter_names(estimator: Any) -> list[str]:
-    """List the parameters of an estimator from a configuration that a configuration may set."""
+    """List the parameters of an estimator that a configuration may set."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(estimator, Pipeline):
@@ -92,7 +83,7 @@ def parameter_names(estimator: Any) -> list[str]:
 
 
 def describe_object(estimator: Any) -> str:
-    """Say of an object what a store can note of it: its class, and a digest of its parameters.
+    """Describe an estimator object for a store: its class, and a digest of its parameters.
 
     Examples
     --------
@@ -114,24 +105,24 @@ def describe_object(estimator: Any) -> str:
 
 
 def is_object(name: str) -> bool:
-    """Tell whether this stands for an estimator that was handed over in Python."""
+    """Return whether this describes an estimator that was passed in Python."""
     return name.startswith(_OBJECT)
 
 
 def estimator_versions(estimator: Any) -> dict[str, str]:
-    """Name the versions of the libraries that the parts of an estimator come from, where they tell."""
+    """Return the versions of the libraries of an estimator, where known."""
     parts = [estimator, *estimator.get_params(deep=True).values()]
     roots = sorted({_root(part) for part in parts if hasattr(part, "get_params")})
     found = {root: getattr(sys.modules.get(root), "__version__", None) for root in roots}
     return {
         root: str(version)
         for root, version in found.items()
-        if version is not None and root not in ("sklearn", "lightgbm", "fado")  # told in any case
+        if version is not None and root not in ("sklearn", "lightgbm", "fado")  # known anyway
     }
 
 
 def _class_at(name: str, place: str) -> type[Any]:
-    """Find a class by its name, importing nothing but a public module of the libraries that may be named."""
+    """Find a class by its name; only public modules of known libraries are imported."""
     found = _CLASS.fullmatch(name)
     if found is None or found[1] in _NOT_PUBLIC:
         raise ValueError(
@@ -152,19 +143,19 @@ def _class_at(name: str, place: str) -> type[Any]:
 
 
 def _made(kind: type[Any], name: str, place: str) -> Any:
-    """Make an estimator with nothing set."""
+    """Make an estimator with default parameters."""
     if not all(hasattr(kind, method) for method in ("fit", "get_params", "set_params")):
         raise ValueError(f"`{place}` must be an estimator, got {name!r}.")
     try:
         return kind(**_OURS.get(kind.__module__.partition(".")[0], {}))
     except TypeError:
         raise ValueError(
-            f"`{place}` is {name!r}, which cannot be made by its name alone: hand an object over in Python."
+            f"`{place}` is {name!r}, which needs parameters: pass an object in Python."
         ) from None
 
 
 def _indicators() -> Any:
-    """Make the step that turns columns of strings or categories into indicators, and leaves the others."""
+    """Make the step that one-hot encodes columns of strings or categories."""
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.preprocessing import OneHotEncoder
 

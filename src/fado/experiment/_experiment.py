@@ -12,8 +12,6 @@ from fado.experiment._results import Results
 from fado.experiment._settings import Config, Given
 from fado.experiment._trial import GridProposer
 
-__all__ = ["Experiment"]
-
 
 class Experiment:
     """Compare interventions: apply each, train the same models after it, and measure them.
@@ -23,16 +21,25 @@ class Experiment:
     config : dict
         The configuration as plain data, with the keys of the TOML file; `write_example` writes such a file.
     estimator : estimator, optional
-        What is trained after every intervention: any unfitted scikit-learn classifier or pipeline. None
-        trains what ``models.estimator`` of the configuration names, by default LightGBM's classifier.
+        The model to train after every intervention: any unfitted scikit-learn classifier or pipeline. None
+        is the one that ``models.estimator`` of the configuration names, by default LightGBM's classifier.
     space : dict, optional
-        The values to draw the models' parameters from, instead of ``models.space``. For the name of each
-        parameter it has a value, a list of choices, or ``{"log_uniform": [low, high]}``. The names are those
-        of ``estimator.get_params()``.
+        The values from which the models' parameters are drawn, instead of ``models.space``. For the name of
+        each parameter it has a value, a list of choices, or ``{"log_uniform": [low, high]}``. The names are
+        those of ``estimator.get_params()``.
     metrics : dict of str to callable, optional
         Further metrics by name, for the columns ``validation_<name>`` and ``test_<name>``: functions of the
         labels, scores and groups of a part's rows; see `register_metric`. If one of them raises an error or
-        gives no number, the fit is recorded as failed.
+        does not return a number, the fit is recorded as failed.
+
+    See Also
+    --------
+    fado.experiment.Results : What a run returns.
+    fado.find_frontier : A search that needs no configuration.
+
+    References
+    ----------
+    Pombal et al. (2023). Fairness-aware data valuation for supervised learning. arXiv:2303.16963.
 
     Examples
     --------
@@ -43,9 +50,13 @@ class Experiment:
     ...         "generator": "account_fraud", "rows": 4000,
     ...         "target": "fraud_bool", "protected": "customer_age>=50",
     ...     },
-    ...     "split": {"method": "random", "train": 0.6, "validation": 0.2, "test": 0.2},
+    ...     "split": {
+    ...         "method": "random", "train": 0.6, "validation": 0.2, "test": 0.2
+    ...     },
     ...     "interventions": {"uar": {"alphas": [0.0, 1.0]}},
-    ...     "models": {"count": 2, "space": {"n_estimators": {"log_uniform": [5, 20]}}},
+    ...     "models": {
+    ...         "count": 2, "space": {"n_estimators": {"log_uniform": [5, 20]}}
+    ...     },
     ... })
     >>> experiment
     Experiment of 5 interventions x 2 models = 10 rows, 10 fits
@@ -93,7 +104,7 @@ class Experiment:
 
     @staticmethod
     def write_example(path: str | os.PathLike[str], preset: str = "quick") -> None:
-        """Write a commented configuration that runs as it stands.
+        """Write a commented configuration that runs without changes.
 
         Parameters
         ----------
@@ -111,7 +122,7 @@ class Experiment:
 
     @property
     def plan(self) -> GridProposer:
-        """What is to be done: `n_rows` trials, and `n_fits` fits, as equal trials share one."""
+        """The plan: `n_rows` trials and `n_fits` fits; equal trials share one fit."""
         return GridProposer.of(self._config)
 
     def __repr__(self) -> str:
@@ -124,13 +135,12 @@ class Experiment:
     def estimated_seconds(self, *, n_jobs: int | None = None) -> float:
         """Estimate how long the fits of all models take on this machine, in seconds.
 
-        For the estimate a few trees of some LightGBM models are grown; of another estimator, some models are
-        fitted.
+        The estimate grows a few trees of some LightGBM models, or fits some models of another estimator.
 
         Parameters
         ----------
         n_jobs : int, optional
-            How many fits would run side by side; None is every core.
+            How many fits would run in parallel; None uses every core.
 
         Returns
         -------
@@ -150,26 +160,26 @@ class Experiment:
         retry_failed: bool = False,
         isolated: bool = True,
     ) -> Results:
-        """Run the fits that the store does not hold yet, and give the results.
+        """Run the fits that the store does not hold yet, and return the results.
 
         Parameters
         ----------
         store : path-like
-            The directory that results are kept in: a new one, or that of an earlier run of the same
-            experiment, which is resumed.
+            The directory of the results: a new one, or that of an earlier run of the same experiment, which
+            is resumed.
         n_jobs : int, optional
-            How many fits run side by side; None uses every core. It changes no result.
+            How many fits run in parallel; None uses every core. Results do not depend on it.
         client : dask.distributed.Client, cluster or str, optional
-            A cluster to run the fits on, also those that value rows: a client of it, the cluster object, or
-            its scheduler's address. The store stays on this machine.
+            A Dask cluster that runs all fits: a client, the cluster object, or the address of its scheduler.
+            The store stays on this machine.
         progress : bool, default=False
             Whether to show a progress line.
         retry_failed : bool, default=False
-            Whether fits that failed in an earlier run are tried again.
+            Whether to repeat fits that failed in an earlier run.
         isolated : bool, default=True
             Whether fits run in worker processes. A fit that crashes its worker, or takes longer than
-            ``models.deadline``, is then recorded as failed, and the others go on. False runs fits in threads
-            of this process, as a debugger needs it; runs on Windows do so too.
+            ``models.deadline``, is then recorded as failed, and the others continue. False runs fits in
+            threads of this process, which a debugger needs; Windows always does.
 
         Returns
         -------

@@ -1,8 +1,7 @@
-"""Trials for other tools: as runs of MLflow, and as a study of Optuna, which optuna-dashboard opens."""
+"""Trials for other tools: runs of MLflow, and studies of Optuna, which optuna-dashboard opens."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fado.experiment._results import Results
-
-__all__ = ["add_trials", "log_runs"]
+    from fado.experiment._store import Store
 
 Plain: TypeAlias = bool | int | float | str
 
@@ -47,12 +45,12 @@ def log_runs(results: Results, experiment_name: str, tracking_uri: str | None) -
     import pandas as pd
 
     client = _extra("mlflow", "MLflow").MlflowClient(tracking_uri=tracking_uri)
-    identity = _identity(results)
+    identity, rows = _sent(results)
     found = client.get_experiment_by_name(experiment_name)
     experiment = client.create_experiment(experiment_name) if found is None else found.experiment_id
     known = _known_runs(client, experiment, identity)
     runs = {}
-    for key, row in _rows_out(results, identity).items():
+    for key, row in rows.items():
         run = known.get(key)
         if run is None:
             name = f"{row.intervention} {row.number}"
@@ -65,7 +63,7 @@ def log_runs(results: Results, experiment_name: str, tracking_uri: str | None) -
 
 
 def _known_runs(client: Any, experiment: str, identity: str) -> dict[str, Any]:
-    """Find the runs that were sent before, by trial."""
+    """Find the runs that were sent earlier, by trial."""
     known: dict[str, Any] = {}
     token = None
     while True:
@@ -84,7 +82,7 @@ def _tags(row: Trial) -> dict[str, str]:
 
 
 def _fill(client: Any, run: str, row: Trial) -> None:
-    """Send all that is known of a trial, and close its run."""
+    """Send a trial, and close its run."""
     from mlflow.entities import Metric, Param
 
     now = int(1000 * time.time())
@@ -94,12 +92,12 @@ def _fill(client: Any, run: str, row: Trial) -> None:
     for start in range(0, max(len(parameters), len(metrics)), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         client.log_batch(run, metrics=metrics[part], params=parameters[part])
-    with redirect_stdout(StringIO()):  # of a server, it prints where each run can be seen
+    with redirect_stdout(StringIO()):  # MLflow prints the address of each run
         client.set_terminated(run, "FINISHED" if row.status == DONE else "FAILED")
 
 
 def _named(entries: dict[str, Any]) -> dict[str, Any]:
-    """Give entries names that MLflow takes, different ones different names.
+    """Rename entries to unique names that MLflow accepts.
 
     Examples
     --------
@@ -119,7 +117,7 @@ def _named(entries: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-_TOLD = ("direction",)  # a setting that is found and not drawn: text of many numbers
+_TOLD = ("direction",)  # a setting that is computed, not drawn
 
 
 def add_trials(
@@ -129,7 +127,7 @@ def add_trials(
     optuna = _extra("optuna", "Optuna")
     points = results.comparable_points(metric, part, attribute=attribute)
     objectives = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
-    identity = _identity(results)
+    identity, rows = _sent(results)
     name = f"fado {identity[:8]} {objectives[1]}" if study_name is None else study_name
     with _quiet(optuna):
         study = optuna.create_study(
@@ -154,7 +152,6 @@ def add_trials(
                 f"The study {name!r} has the objectives {told}, and these trials "
                 f"{objectives}: give another `study_name`."
             )
-        rows = _rows_out(results, identity)
         sent = {trial.user_attrs.get(TRIAL) for trial in known}
         values = dict(zip(results.frame.index, points, strict=True))
         spaces = _distributions(optuna.distributions, list(rows.values()), results.config)
@@ -169,7 +166,7 @@ def add_trials(
 
 
 def _trial(trials: Any, key: str, row: Trial, point: Any, spaces: dict[str, Any]) -> Any:
-    """Make one trial; what is done and may not be compared has no values, and counts as pruned."""
+    """Make one trial; a model that cannot be compared has no values, and counts as pruned."""
     states = trials.TrialState
     comparable = not np.isnan(point).any()
     done = states.COMPLETE if comparable else states.PRUNED
@@ -191,7 +188,7 @@ def _parameters(row: Trial) -> dict[str, Plain]:
 
 
 def _distributions(kinds: Any, rows: Sequence[Trial], config: Config) -> dict[str, Any]:
-    """Say of every parameter where its values lie."""
+    """Return the distribution of every parameter."""
     values: dict[str, dict[Plain, None]] = {}
     for row in rows:
         for name, value in _parameters(row).items():
@@ -203,7 +200,7 @@ def _distribution(kinds: Any, name: str, values: list[Plain], config: Config) ->
     drawn = config.models.space.get(name)
     choices = list(dict.fromkeys([*_choices(name, drawn), *values]))
     if any(isinstance(value, bool | str) for value in choices):
-        # A study holds all trials to the same choices: those that may come later are among them.
+        # All trials of a study have the same choices, so include those that may come later.
         return kinds.CategoricalDistribution(choices)
     is_log = drawn is not None and drawn.low is not None
     numbers = [number for number in choices if not isinstance(number, str)]
@@ -216,9 +213,9 @@ def _distribution(kinds: Any, name: str, values: list[Plain], config: Config) ->
 
 
 def _choices(name: str, drawn: Parameter | None) -> list[Plain]:
-    """List all that a text may be, and the choices of a parameter, as far as they are known."""
+    """List the known values of a text setting, or the choices of a parameter."""
     if drawn is not None:
-        return [_whole(_plain(choice)) for choice in drawn.choices if choice is not None]
+        return [choice for choice in drawn.choices if choice is not None]
     entries = intervention_entries()
     known: dict[str, Sequence[str]] = {
         "intervention": [entry.name for entry in entries],
@@ -232,7 +229,7 @@ def _choices(name: str, drawn: Parameter | None) -> list[Plain]:
 
 
 def _storage(optuna: Any, storage: Any) -> Any:
-    """Open what Optuna takes: a path is a SQLite file."""
+    """Open an Optuna storage; a path is a SQLite file."""
     if storage is None or isinstance(storage, optuna.storages.BaseStorage):
         return storage
     if not isinstance(storage, str | os.PathLike):
@@ -250,7 +247,7 @@ def _storage(optuna: Any, storage: Any) -> Any:
 
 @contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
-    """Keep Optuna from telling that a study was made, and that names of objectives are new to it."""
+    """Suppress Optuna's messages about new studies and experimental features."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -271,64 +268,39 @@ def _extra(name: str, title: str) -> Any:
         ) from error
 
 
-def _identity(results: Results) -> str:
-    """Name an experiment by all that its results depend on."""
+def _sent(results: Results) -> tuple[str, dict[str, Trial]]:
+    """Return a name for the experiment, made of all that its results depend on, and its trials."""
     with results.opened() as store:
-        about = store.about
-    return key_of([about[name] for name in ("format", "fingerprint", "versions", "settings")])
+        identity = key_of([store.about[name] for name in ("format", "fingerprint", "versions", "settings")])
+        return identity, _rows_out(results, store, identity)
 
 
-def _rows_out(results: Results, identity: str) -> dict[str, Trial]:
-    """Read the rows of the frame that are not pending, as other tools keep them.
+def _rows_out(results: Results, store: Store, identity: str) -> dict[str, Trial]:
+    """Return the trials that are not pending, with all finite numbers.
 
-    Settings and parameters are plain data and only those that concern a row, metrics all that are finite.
-    Each has a name that only this trial of this store has, in this status: what was sent is known by it.
+    Each has a unique name for this trial and its status, by which trials that were sent are recognised.
     """
-    frame = results.frame
-    columns = list(map(str, frame.columns))
-    model, measured, status = (columns.index(name) for name in ("model", "training_rows", "status"))
+    frame = results.frame  # the store may have gone on meanwhile
+    costs = frame["cost"] if "cost" in frame else [math.nan] * len(frame)
+    rows = zip(store.trials, frame["status"], frame["error"], costs, strict=False)
     found = {}
-    for label, row in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
-        told = dict(zip(columns, row, strict=True))
-        name, number, state, error = (told[own] for own in ("intervention", "model", "status", "error"))
-        if state == PENDING:
-            continue
-        settings = _known(told, columns[1:model])
-        parameters = _known(told, columns[model + 1 : measured])
-        parameters = {own: _whole(value) for own, value in parameters.items()}
-        numbers = {own: float(value) for own, value in _known(told, columns[measured:status]).items()}
-        key = key_of([identity, int(label), name, settings, int(number), parameters, state])
-        found[key] = Trial(
-            name,
-            settings,
-            int(number),
-            parameters,
-            state,
-            metrics={own: value for own, value in numbers.items() if math.isfinite(value)},
-            error=error if isinstance(error, str) else None,
-            number=label,
-        )
+    for number, (trial, status, error, cost) in enumerate(rows):
+        if status != PENDING:
+            settings, parameters = (
+                {name: own for name, own in given.items() if own is not None}
+                for given in (trial.settings, trial.parameters)
+            )
+            told = {"training_rows": trial.training_rows, "cost": cost, **(trial.metrics or {})}
+            known = {name: float(own) for name, own in told.items() if own is not None}
+            own = Trial(
+                trial.intervention,
+                settings,
+                trial.model,
+                parameters,
+                status,
+                metrics={name: value for name, value in known.items() if math.isfinite(value)},
+                error=error if isinstance(error, str) else None,
+                number=number,
+            )
+            found[key_of([identity, number, own.key, status])] = own
     return found
-
-
-def _known(told: dict[str, Any], names: list[str]) -> dict[str, Plain]:
-    """Give what is not missing, as plain data."""
-    import pandas as pd
-
-    values = {name: told[name] for name in names}
-    return {
-        name: _plain(value)
-        for name, value in values.items()
-        if not (value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)))
-    }
-
-
-def _plain(value: Any) -> Plain:
-    """Give a value as plain data; a list and the like as text."""
-    value = value.item() if hasattr(value, "item") else value
-    return value if isinstance(value, Plain) else json.dumps(value, default=str)
-
-
-def _whole(value: Plain) -> Plain:
-    """Give a whole number as one: a column of them that lacks some holds floats."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

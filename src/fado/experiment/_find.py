@@ -1,4 +1,4 @@
-"""Search for the best models of a table at every level of ratios between groups, in so many fits."""
+"""Search for the best models at every level of ratios between groups, within a number of fits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado.aim import check_line, demands_of, lines_of, read_rows_apart
-from fado.experiment._config import read_models
+from fado.experiment._config import models_given
 from fado.experiment._data import data_from
 from fado.experiment._frontier import Frontier
 from fado.experiment._results import Results
 from fado.experiment._runner import run_experiment
-from fado.experiment._section import Section, draw_models
+from fado.experiment._section import Parameter, draw_models
 from fado.experiment._settings import (
     BUDGET_FIELDS,
     GIVEN,
@@ -34,22 +34,20 @@ from fado.interventions import intervention_entries
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
 
-__all__ = ["FrontierProposer", "find_frontier", "n_models"]
-
-SPACE: dict[str, Any] = {
-    "n_estimators": {"log_uniform": [40, 250]},
-    "num_leaves": {"log_uniform": [6, 64]},
-    "min_child_samples": {"log_uniform": [5, 200]},
-    "learning_rate": {"log_uniform": [0.03, 0.25]},
+SPACE = {
+    "n_estimators": Parameter(low=40, high=250),
+    "num_leaves": Parameter(low=6, high=64),
+    "min_child_samples": Parameter(low=5, high=200),
+    "learning_rate": Parameter(low=0.03, high=0.25),
 }
 LINES = (0.8, 0.9, 0.95, 0.7)
-SHARE = 0.25  # of its trees, or of the rows, at first
+SHARE = 0.25  # of the trees, or of the rows, in first fits
 VALIDATION = 0.2  # of the rows, if none are given
 DRAWS = 200  # for intervals
 MOST_FITS = 10_000
 TREES = "n_estimators"
 CURVE, STUDENT = "aimed", "student"
-KEPT = 3  # of so many models one is trained wholly
+KEPT = 3  # one in this many models is trained in full
 GROUP_FITS = 1  # models of the groups
 FOLDS = 5  # of the models that score training rows for students
 
@@ -79,76 +77,85 @@ def find_frontier(
     client: Any = None,
     progress: bool = False,
 ) -> Frontier:
-    """Search for the best models at every level of ratios between groups, in so many fits.
+    """Search for the best models at every level of ratios between groups, within a number of fits.
 
-    First, models of random parameters are trained in part: on a quarter of their trees or, if they have no
-    trees, of the rows. The best third of them is trained in full. A model of the groups then gives the whole
-    trade-off of each of these without another fit: the scores of the model, moved by what a row's features
-    tell of its group. Validation rows decide at every step. Test rows decide nothing; they only show what
-    the models achieve.
+    First, models with random parameters are trained in part: with a quarter of their trees or, if they have
+    no trees, on a quarter of the rows. The best third of them is trained in full. A model of the groups then
+    gives the whole trade-off of each of these without another fit: it adjusts the scores of the model by how
+    likely each group is, given the features. Every step is decided on validation data. Test data decide
+    nothing; they only show what the models achieve.
 
     Parameters
     ----------
     X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-        The features. Without `validation`, a fifth of the rows is kept apart as validation rows.
+        The features. Without `validation`, a fifth of the rows becomes validation data.
     y : array-like of shape (n_rows,)
         The target, of two classes.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-        The protected attributes; the groups are the combinations of several.
+        The protected attributes; several attributes are combined into groups.
     ratio : str or mapping of str to float, default="fpr_ratio"
         ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or ``"selection_rate_ratio"``: the lowest of the
         groups' rates over the highest; ``"equalized_odds_ratio"`` is both ``"fpr_ratio"`` and
-        ``"tpr_ratio"``. Or several with the line of each, as
-        ``{"fpr_ratio": 0.8, "tpr_ratio": 0.8}``: all lines must hold.
+        ``"tpr_ratio"``. A mapping such as ``{"fpr_ratio": 0.8, "tpr_ratio": 0.8}`` has several ratios and the
+        line of each; all lines must hold.
     max_fpr : float, default=0.05
-        The share of negatives that may be predicted positive. It sets the threshold of every model.
+        The limit of the false-positive rate. It sets the threshold of every model.
     max_fits : int, default=60
-        How many whole fits the search may cost, at least 2. A model with a quarter of its trees costs a
-        quarter, the model of the groups one.
+        The limit of whole fits, at least 2. A model with a quarter of its trees costs a quarter, the model
+        of the groups one.
     validation : tuple of (X, y, sensitive_features), optional
-        The validation rows; a fourth entry says how much each counts.
+        The validation data; a fourth entry has their weights.
     test : float or tuple of (X, y, sensitive_features), default=0.2
-        The share of the rows that is kept apart as test rows, in (0, 0.7]; or the test rows, as `validation`.
+        The share of the rows that becomes test data, in (0, 0.7]; or the test data, as for `validation`.
     estimator : classifier, optional
-        What is trained; None is LightGBM's classifier.
+        The model to train; None is LightGBM's classifier.
     space : dict, optional
-        The values to draw the estimator's parameters from. For the name of each parameter it has a value, a
-        list of choices, or ``{"log_uniform": [low, high]}``. None is a space of our own for LightGBM's
-        classifier; an `estimator` that you pass without a space is trained with its own parameters.
+        The values from which the estimator's parameters are drawn. For the name of each parameter it has a
+        value, a list of choices, or ``{"log_uniform": [low, high]}``. None uses a default space for
+        LightGBM's classifier. An `estimator` without a space is trained with its own parameters.
     store : path-like, optional
-        A directory that keeps the search. A search that was stopped goes on if it is called again with the
-        same directory. None keeps nothing.
+        The directory of the search. A search that was stopped continues if it is called again with the same
+        directory. None saves nothing.
     n_jobs : int, optional
-        How many fits run side by side; None uses every core. It changes no result.
+        How many fits run in parallel; None uses every core. Results do not depend on it.
     random_state : int, RandomState or None, default=0
         The seed of all random numbers.
     lines : sequence of float, default=(0.8, 0.9, 0.95, 0.7)
-        The lines that students are trained for, each in (0, 1], if `ratio` is a name.
+        The lines for which students are trained, each in (0, 1], if `ratio` is a name.
     students : bool, default=False
-        Whether the best model at the first line also teaches a student for each of them, a regressor of the
-        features alone. The first takes eleven fits, every other one.
+        Whether to train a student for each line: a regressor of the features alone, trained on the adjusted
+        scores of the best model at the first line. The first student costs eleven fits, every other one.
     budget : Budget or pair of kind and limit, optional
-        What sets the threshold instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` rows
+        The budget of decisions, instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` rows
         of each part, or ``("threshold", 0.5)``.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of a part are left out of ratios. 0 compares all.
     sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts, in training (scaled to a mean of 1) and in rates.
+        The weights of the rows, in training (scaled to a mean of 1) and in rates.
     groups : array-like of shape (n_rows,), optional
-        Rows of the same entry, such as those of one person, are in the same part: training, validation or
-        test.
+        Rows with the same entry, such as those of one person, stay in the same part: training, validation
+        or test.
     pos_label : label, optional
         The positive label; None is the larger of the two.
     client : dask.distributed.Client, cluster or str, optional
-        A cluster to run the fits on: a client of it, the cluster object, or
-        its scheduler's address. The store stays on this machine.
+        A Dask cluster that runs the fits: a client, the cluster object, or the address of its scheduler. The
+        store stays on this machine.
     progress : bool, default=False
         Whether to show progress lines.
 
     Returns
     -------
     Frontier
-        ``best(at_least=0.8)`` gives the best model above a line, fitted, or None if no model reaches it.
+        Its ``best(at_least=0.8)`` returns the best fitted model above a line, or None if no model reaches it.
+
+    See Also
+    --------
+    fado.AimedEstimator : Takes your model to one line, in fewer fits.
+    fado.experiment.Experiment : Compares interventions on training data.
+
+    References
+    ----------
+    Li et al. (2018). Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18(185).
 
     Examples
     --------
@@ -156,7 +163,9 @@ def find_frontier(
     >>> from fado.datasets import make_account_fraud
     >>> X = make_account_fraud(4000, random_state=0)
     >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
-    >>> frontier = find_frontier(X, y, sensitive_features=old, max_fits=4, space={"n_estimators": 20})
+    >>> frontier = find_frontier(
+    ...     X, y, sensitive_features=old, max_fits=4, space={"n_estimators": 20}
+    ... )
     >>> best = frontier.best(at_least=0.5)
     >>> best.predict_proba(X[:3]).shape
     (3, 2)
@@ -178,7 +187,7 @@ def find_frontier(
         raise ValueError("`sensitive_features` is missing: name the protected attributes.")
     seed = seed_from(random_state)
     joined, parts = _parts(problem, validation, test, seed)
-    given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
+    given = Given(estimator, space)
     own_lines = isinstance(ratio, Mapping) or "=" in ratio
     taught = [asked] if own_lines else [dict.fromkeys(asked, own) for own in sought]
     taught = taught if students else []
@@ -186,10 +195,9 @@ def find_frontier(
     if reserved >= max_fits:
         raise ValueError(f"`max_fits` must be at least {reserved + 1} with students, got {max_fits}.")
     count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
-    # test rows are measured at the threshold that a model would decide with
+    # test rows are measured at the threshold of validation rows
     evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)
     limits: dict[str, Any] = {BUDGET_FIELDS[limit.kind]: limit.limit}
-    models = given.added_to({"models": {"count": count, "seed": seed}})["models"]
     config = Config(
         seed=seed,
         data=DataConfig(
@@ -201,7 +209,7 @@ def find_frontier(
         split=SplitConfig(GIVEN, None, (), (True,), ()),
         valuation=ValuationConfig(),
         interventions=_interventions(asked, taught),
-        models=read_models(Section(models, "models"), given, stored=False),
+        models=models_given(given, count, seed, SPACE),
         evaluation=replace(evaluation, **limits),
     )
     data = data_from(joined, parts, config)
@@ -225,7 +233,7 @@ def find_frontier(
 
 
 def _name_of(y: Any) -> str:
-    """Give the name of a target, if it has one."""
+    """Return the name of a target, if it has one."""
     name = getattr(y, "name", None)
     return name if isinstance(name, str) and name else "y"
 
@@ -233,7 +241,7 @@ def _name_of(y: Any) -> str:
 def _interventions(
     lines: Mapping[str, float], taught: Sequence[Mapping[str, float]]
 ) -> dict[str, Grid | bool | None]:
-    """Say what is tried: no intervention, the curve of every model, and students if any are asked for."""
+    """Return what is tried: no intervention, the curve of every model, and students if required."""
     found: dict[str, Grid | bool | None] = {
         entry.key: None if entry.settings or entry.uses_values else False for entry in intervention_entries()
     }
@@ -246,7 +254,7 @@ def _interventions(
 
 
 def _check_trained(results: Results) -> None:
-    """Refuse a search in which every model failed, with the reason of the first."""
+    """Raise a ValueError if every model failed, with the reason of the first."""
     failed = results.frame["status"] == "failed"
     if len(failed) and failed.all():
         kind, _, reason = str(results.frame["error"].iloc[0]).partition(": ")
@@ -254,7 +262,7 @@ def _check_trained(results: Results) -> None:
 
 
 def _lines(lines: Any) -> tuple[float, ...]:
-    """Read the lines that students are trained for."""
+    """Read the lines for which students are trained."""
     if isinstance(lines, str) or not isinstance(lines, Iterable):
         raise TypeError(f"`lines` must be a list of numbers in (0, 1], got {lines!r}.")
     found = tuple(check_line(line, "lines") for line in lines)
@@ -264,14 +272,11 @@ def _lines(lines: Any) -> tuple[float, ...]:
 
 
 def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Problem, dict[str, Any]]:
-    """Deal the rows out to parts, but for those that are given."""
+    """Assign rows to parts, except those that are given."""
     given = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
     if given["test"] is None and not 0 < check_share("test", test) <= 0.7:
         raise ValueError(f"`test` must be a share in (0, 0.7] or rows, got {test!r}.")
-    shares = [
-        VALIDATION if validation is None else 0.0,
-        float(test) if given["test"] is None else 0.0,
-    ]
+    shares = [VALIDATION if validation is None else 0.0, float(test) if given["test"] is None else 0.0]
     cells = 2 * problem.groups.codes + problem.labels.is_positive
     generator = np.random.default_rng([seed, 1])
     dealt = deal_rows(cells, [1 - sum(shares), *shares], generator, problem.blocks)
@@ -304,27 +309,27 @@ def _proposer(
 
 @dataclass(frozen=True)
 class FrontierProposer:
-    """Proposes the trials of a search, by what came of those before.
+    """Proposes the trials of a search, given the outcomes of earlier trials.
 
-    First every model grows a part of its trees, or sees a part of the rows. The third with the highest
-    true-positive rates on validation rows is trained wholly. Then every point of the curve of each of these
-    is a trial that takes no fit: the scores of the model, moved by a model of the groups. Last come students,
-    if any are asked for, one for each line, all of the model that is best at the first.
+    First every model is trained with a part of its trees, or on a part of the rows. The third with the
+    highest true-positive rates on validation data is trained in full. Then every point of the curve of each
+    of these is a trial without a fit: the scores of the model, adjusted by a model of the groups. Last come
+    students, if required: one per line, all of the model that is best at the first line.
 
     Parameters
     ----------
     models : tuple of mapping
-        Their parameters.
+        The parameters of the models.
     trees : tuple of int or None
-        How many trees each has, which are not all grown at first; None shows models fewer rows instead.
+        The number of trees of each model, a part of which is grown first; None uses fewer rows instead.
     share : float
-        Of the trees or rows, at first.
+        The share of the trees or rows in the first fits.
     lines : mapping of str to float
-        The ratios, and the line of each that a demand of 0 asks for.
+        The ratios, and the line of each at a demand of 0.
     max_fits : int
-        How many whole fits all may cost, that of the model of the groups among them.
+        The limit of whole fits, including that of the model of the groups.
     students : tuple of mapping
-        The lines that students are trained for, each a line of every ratio.
+        The lines for which students are trained, each a line of every ratio.
     """
 
     models: tuple[Mapping[str, Any], ...]
@@ -334,8 +339,8 @@ class FrontierProposer:
     max_fits: int
     students: tuple[Mapping[str, float], ...] = ()
 
-    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
-        """Give the next trials; none when all fits are spent, or nothing is left to try."""
+    def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
+        """Return the next trials; none when all fits are spent, or nothing is left to try."""
         known = {outcome.key: outcome for outcome in outcomes}
         first = [self._first(number) for number in range(len(self.models))]
         new = self._affordable(first, outcomes)
@@ -345,10 +350,10 @@ class FrontierProposer:
         if not new:
             curves = [self._curve(trial, known[trial.key]) for trial in self._best(whole, known, 1)]
             new = self._affordable([trial for curve in curves for trial in curve], outcomes)
-        return (new or self._affordable(self._taught(outcomes), outcomes))[:n]
+        return new or self._affordable(self._taught(outcomes), outcomes)
 
     def _affordable(self, trials: Sequence[Trial], before: Sequence[Trial]) -> list[Trial]:
-        """Give the trials that are new, as far as the fits that are left go."""
+        """Return the new trials that the remaining fits allow."""
         known, chosen = {trial.key for trial in before}, list[Trial]()
         left = self.max_fits - GROUP_FITS - sum(self.costs(before))
         taught = [trial for trial in before if trial.intervention == STUDENT]
@@ -362,7 +367,7 @@ class FrontierProposer:
         return chosen
 
     def costs(self, trials: Sequence[Trial]) -> list[float]:
-        """Say how much of a whole fit each trial costs, given those before it."""
+        """Return the cost of each trial in whole fits, given the trials before it."""
         found, taught = list[float](), False
         for trial in trials:
             if trial.intervention == STUDENT:
@@ -391,14 +396,14 @@ class FrontierProposer:
 
     @staticmethod
     def _best(trials: Sequence[Trial], known: Mapping[str, Trial], of: int) -> list[Trial]:
-        """Give one of so many trials, those of the highest true-positive rates, by falling rate."""
+        """Return the best of some trials, one in `of`, by true-positive rate from high to low."""
         rates = {trial.key: _rate(known.get(trial.key)) for trial in trials}
         done = [trial for trial in trials if rates[trial.key] > -math.inf]
         ordered = sorted(done, key=lambda trial: (-rates[trial.key], trial.model))
         return ordered[: math.ceil(len(trials) / of)]
 
     def _curve(self, whole: Trial, outcome: Trial) -> list[Trial]:
-        """Give the points of a model's curve, from the untouched model on."""
+        """Return the points of a model's curve, beginning at the untouched model."""
         metrics = outcome.metrics or {}
         ratios = [metrics[f"validation_{ratio}"] for ratio in self.lines]
         return [
@@ -407,7 +412,7 @@ class FrontierProposer:
         ]
 
     def _taught(self, outcomes: Sequence[Trial]) -> list[Trial]:
-        """Give a student for each line, all of the model that has the best point at the first."""
+        """Return a student for each line, all of the model that has the best point at the first."""
         points = [one for one in outcomes if one.intervention == CURVE and one.metrics]
         if not points or not self.students:
             return []
@@ -416,7 +421,7 @@ class FrontierProposer:
 
 
 def settings_of(lines: Mapping[str, float]) -> dict[str, Any]:
-    """Give the settings that say some lines.
+    """Return the settings that stand for some lines.
 
     Examples
     --------
@@ -432,19 +437,19 @@ def settings_of(lines: Mapping[str, float]) -> dict[str, Any]:
 
 
 def student_fits(n_students: int) -> int:
-    """Say how many fits so many students take: folds of label and groups once, and one each."""
+    """Return the fits that some students need: folds of label and groups once, and one each."""
     return 2 * FOLDS + n_students if n_students else 0
 
 
 def n_models(max_fits: float, share: float) -> int:
-    """Say how many models so many whole fits are to begin with.
+    """Return with how many models a search of some whole fits begins.
 
     Parameters
     ----------
     max_fits : float
-        Whole fits of models of the label.
+        The whole fits of models of the label.
     share : float
-        What a first fit costs.
+        The cost of a first fit.
 
     Examples
     --------
@@ -456,8 +461,8 @@ def n_models(max_fits: float, share: float) -> int:
 
 
 def _rate(outcome: Trial | None) -> float:
-    """Give the true-positive rate on validation rows; -inf where there is none."""
-    if outcome is None or outcome.metrics is None or outcome.scores is None:
+    """Return the true-positive rate on validation rows; -inf where there is none."""
+    if outcome is None or outcome.metrics is None:
         return -math.inf
     rate = outcome.metrics["validation_tpr"]
     return -math.inf if math.isnan(rate) else rate

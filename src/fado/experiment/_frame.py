@@ -1,26 +1,31 @@
-"""The frame of results, one row per trial: made, and measured again from kept scores."""
+"""The frame of results, one row per trial, and the rule that selects models from it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fado._compat import with_texts
+from fado.aim import check_confidence, count_events
 from fado.experiment._settings import BUDGET_FIELDS, Config, EvaluationConfig, Given, ratio_name
 from fado.experiment._store import Store
-from fado.experiment._trial import DONE, Trial
-from fado.interventions import intervention_entries
+from fado.experiment._trial import DONE, UNTOUCHED, Trial
+from fado.interventions import BaseScoreIntervention, intervention_entries, intervention_named
 from fado.metrics import RATIO_NAMES, Budget
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fado.experiment._data import Data
+    from fado.experiment._results import Results
 
-__all__ = ["frame_of", "parts_of", "remeasured_frame", "same_data"]
+Bools = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.intp]
 
 _RATES = {"selection_rate": ("selection_rate",), "top_k": ("selection_rate", "selected")}
 
@@ -31,7 +36,7 @@ def parts_of(config: Config) -> list[str]:
 
 
 def frame_of(trials: Sequence[Trial], config: Config) -> pd.DataFrame:
-    """Put trials together; those that are not done are there too, and say so."""
+    """Make the frame of trials, also of those that are not done."""
     import pandas as pd
 
     rows = [
@@ -59,7 +64,7 @@ def frame_of(trials: Sequence[Trial], config: Config) -> pd.DataFrame:
 
 
 def _measured_columns(config: Config) -> list[str]:
-    """Name the columns of metrics: those of single attributes after all others, the user's own last."""
+    """Name the columns of metrics: single attributes after all others, the user's metrics last."""
     asked = config.evaluation
     ends = ("", "_low", "_high") if asked.bootstrap else ("",)
     ours = ["threshold", "fpr", "tpr", *_RATES.get(asked.budget.kind, ()), *RATIO_NAMES]
@@ -70,7 +75,7 @@ def _measured_columns(config: Config) -> list[str]:
 
 
 def _setting_kinds(trials: Sequence[Trial]) -> dict[str, str]:
-    """Give the columns of settings and their types: of all registered interventions, then of any other."""
+    """Return the columns of settings and their types, registered interventions first."""
     kinds = {"algorithm": "str", "utility": "str", "alpha": "float64"}
     for entry in intervention_entries():
         for setting in entry.settings:
@@ -99,20 +104,19 @@ def remeasured_frame(
     threshold: str | float | None,
     data: Any,
 ) -> pd.DataFrame:
-    """Give the frame with the metrics that are asked for; see `Results.remeasure`."""
+    """Return the frame with other metrics; see `Results.remeasure`."""
     from fado.experiment._bench import Measuring
 
     evaluation = _changed(config.evaluation, metrics, max_fpr, budget, threshold)
     if evaluation.threshold == "validation" and not config.split.has_validation:
-        raise ValueError("`threshold` is 'validation', and there is no validation part.")
+        raise ValueError("`threshold` is 'validation', but there is no validation part.")
     changed = replace(config, evaluation=evaluation)
     functions = dict(Given(metrics=metrics).metrics) if isinstance(metrics, Mapping) else {}
     measuring = Measuring.of(same_data(store, config, data), changed, functions)
     measured: dict[str, dict[str, float]] = {}
     trials = store.trials
     for fit in dict.fromkeys(trial.fit for trial in trials if trial.status == DONE):
-        found = store.scores(fit)
-        measured[fit] = measuring.measure(np.concatenate([found["validation"], found["test"]]), fit)
+        measured[fit] = measuring.measure(store.all_scores(fit), fit)
     told = [
         replace(trial, metrics=measured[trial.fit]) if trial.status == DONE else trial for trial in trials
     ]
@@ -126,7 +130,7 @@ def _changed(
     budget: Any,
     threshold: str | float | None,
 ) -> EvaluationConfig:
-    """Give other settings of how models are measured."""
+    """Return changed settings of the evaluation."""
     fixed = None if isinstance(threshold, str | None) else Budget("threshold", threshold)
     if (max_fpr is not None) + (budget is not None) + (fixed is not None) > 1:
         raise ValueError("`max_fpr`, `budget` and a fixed `threshold` all set the threshold: give one.")
@@ -142,18 +146,300 @@ def _changed(
 
 
 def same_data(store: Store, config: Config, data: Any) -> Data:
-    """Read the data again, and refuse others."""
+    """Read the data again; other data raise a ValueError."""
     from fado.experiment._data import Data, read_data
 
     if not isinstance(data, Data):
         if data is not None:
             if config.data.path is None:
-                raise ValueError("`data` names a table, and those of this experiment are not in a file.")
+                raise ValueError("`data` names a table, but the data of this experiment are not in a file.")
             config = replace(config, data=replace(config.data, path=str(data)))
         data = read_data(config)
     if data.fingerprint() != store.about["fingerprint"]:
         raise ValueError(
             f"The data are not those of the store {str(store.path)!r} (fingerprint "
-            f"{data.fingerprint()[:12]}, and there {store.about['fingerprint'][:12]}): name them by `data`."
+            f"{data.fingerprint()[:12]}, and there {store.about['fingerprint'][:12]}): pass them as `data`."
         )
     return data
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A selected row of the results, and how it was selected.
+
+    Parameters
+    ----------
+    row : int
+        The label in the frame.
+    lines : mapping of str to float
+        The required ratios, and the line of each.
+    confidence : float or None
+        The required confidence.
+    reached : bool
+        Whether the lines are reached, on the rows that select models.
+    tried : int
+        The number of rows that were compared.
+    above : int
+        The number of rows whose estimates reached all lines.
+    bounds : mapping of str to float
+        The lower bounds of the ratios, with a confidence.
+    reason : str
+        Why the lines are not reached.
+    """
+
+    row: int
+    lines: Mapping[str, float]
+    confidence: float | None
+    reached: bool
+    tried: int
+    above: int
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """How the row was selected, in words."""
+        lines = tell_lines(self.lines)
+        if not self.reached:
+            sure = "" if self.confidence is None else f" with {100 * self.confidence:g} % confidence"
+            return f"None of {self.tried:,} models reached {lines}{sure}; this one comes closest."
+        if self.confidence is None:
+            return (
+                f"Of {self.tried:,} models, {self.above:,} reached {lines}. This one has the highest "
+                "true-positive rate of them."
+            )
+        return (
+            f"Of {self.tried:,} models, {self.above:,} reached {lines} by their estimates. This one has the "
+            "highest true-positive rate of those whose lower bounds also do, at "
+            f"{100 * self.confidence:g} % confidence for all of them together."
+        )
+
+
+def best_first(rows: Positions, rates: FloatArray, shares: FloatArray, reached: Bools) -> Positions:
+    """Order rows: those that reach the lines by true-positive rate, then the others by how close they are.
+
+    Ties in the rate are broken by the ratio, ties in closeness by the rate, then by the earlier row.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The rows to order.
+    rates, shares : ndarray
+        The true-positive rate of every row, and its ratio over the line.
+    reached : ndarray of bool
+        The rows that reach the lines.
+
+    Examples
+    --------
+    >>> rates, shares = np.array([0.7, 0.8, 0.7, 0.9]), np.array([1.0, 0.9, 1.2, 0.95])
+    >>> best_first(np.arange(4), rates, shares, shares >= 1)
+    array([2, 0, 3, 1])
+    """
+    rate, share, above = rates[rows], shares[rows], reached[rows]
+    first, second = np.where(above, rate, share), np.where(above, share, rate)
+    return rows[np.lexsort([-second, -first, ~above])]
+
+
+def chosen_rows(results: Results, metric: str, at_least: float, attribute: str | None) -> pd.DataFrame:
+    """Return the selected row of each intervention, the best first, and whether it ``reached`` the line."""
+    rates, shares = _points(results, {metric: at_least}, attribute)
+    rows = np.flatnonzero(~np.isnan(shares) & is_whole(results.frame))
+    ordered = best_first(rows, rates, shares, shares >= 1)
+    found = results.frame.iloc[ordered].assign(reached=shares[ordered] >= 1)
+    return found.drop_duplicates("intervention")
+
+
+def choose_row(
+    results: Results, data: Data, lines: Mapping[str, float], confidence: float | None
+) -> Choice | None:
+    """Select one row among models that can be returned; None if no row can be compared.
+
+    With a confidence, lower bounds must reach the lines, too. Along the curve of one model, bounds are tested
+    from the most equal point back until one fails (fixed-sequence testing), which needs no correction. The
+    best of several curves may be lucky, so curves share the error; see `shared_errors`.
+    """
+    confidence = check_confidence(confidence)
+    rates, shares = handed_over(results, lines)
+    rows = np.flatnonzero(~np.isnan(shares))
+    if not len(rows):
+        return None
+    reached, bounds = shares >= 1, dict[int, dict[str, float]]()
+    above = int(reached[rows].sum())
+    if confidence is not None and above:
+        sure, bounds = _sure(results, data, lines, confidence, rows, rates, shares)
+        reached = np.isin(np.arange(len(shares)), sure)
+    row = int(best_first(rows, rates, shares, reached)[0])
+    own = bounds.get(row, {})
+    reason = "" if reached[row] else _reason(results, lines, row, len(rows), above, own, confidence)
+    return Choice(row, dict(lines), confidence, bool(reached[row]), len(rows), above, own, reason)
+
+
+def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
+    """Return the row of the best model without an intervention; None if there is none."""
+    rates, _ = _points(results, lines)
+    plain = (results.frame["intervention"] == UNTOUCHED.intervention).to_numpy()
+    rows = np.flatnonzero(plain & is_whole(results.frame) & ~np.isnan(rates))
+    return int(rows[np.argmax(rates[rows])]) if len(rows) else None
+
+
+def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+    """Return the points of `_points`, NaN for rows whose model cannot be returned."""
+    rates, shares = _points(results, lines)
+    names = results.frame["intervention"]
+    alone = names.isin([name for name in names.unique() if decides_alone(name)]).to_numpy()
+    out = ~(is_whole(results.frame) & alone)
+    rates[out] = shares[out] = np.nan
+    return rates, shares
+
+
+def _points(
+    results: Results, lines: Mapping[str, float], attribute: str | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the true-positive rate of every row, and its lowest ratio over the line."""
+    points = [results.comparable_points(name, results.chosen_on, attribute=attribute) for name in lines]
+    shares = [
+        own[:, 1] / line if line > 0 else 1 + own[:, 1]
+        for own, line in zip(points, lines.values(), strict=True)
+    ]
+    return np.max([own[:, 0] for own in points], axis=0), np.min(shares, axis=0)
+
+
+def parameter_columns(frame: pd.DataFrame) -> list[str]:
+    """Name the columns of a frame with the parameters of models."""
+    columns = list(frame.columns)
+    return columns[columns.index("model") + 1 : columns.index("training_rows")]
+
+
+def is_whole(frame: pd.DataFrame) -> Bools:
+    """Mark the models that were trained in full; a search trains many in part."""
+    if "cost" not in frame.columns:
+        return np.ones(len(frame), dtype=np.bool_)
+    return ~frame["cost"].between(0, 1, inclusive="neither").to_numpy()
+
+
+def decides_alone(intervention: str) -> bool:
+    """Return whether a model after an intervention can be returned: it decides from features alone."""
+    try:
+        entry = intervention_named(intervention)
+    except ValueError:  # of a package that is not installed any more
+        return False
+    return not entry.needs_group and (
+        not issubclass(entry.kind, BaseScoreIntervention) or entry.kind.hands_over()
+    )
+
+
+def _sure(
+    results: Results,
+    data: Data,
+    lines: Mapping[str, float],
+    confidence: float,
+    known: Positions,
+    rates: FloatArray,
+    shares: FloatArray,
+) -> tuple[Positions, dict[int, dict[str, float]]]:
+    """Return the rows whose lower bounds reach the lines, along every curve, and all bounds."""
+    part = results.chosen_on
+    rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
+
+    def bounds_of(row: int, level: float) -> dict[str, float]:
+        """Return the lower bounds of a row's ratios, at its own threshold."""
+        counts = count_events(
+            rows.positive,
+            comparison.groups.codes,
+            np.flatnonzero(~comparison.left_out),
+            results.scores(row, part) >= results.frame[f"{part}_threshold"].iloc[row],
+            list(lines),
+            sample_weight=rows.weights,
+        )
+        return {ratio: own.bound(level) for ratio, own in zip(lines, counts, strict=True)}
+
+    curves = _curves(results, known)
+    found, bounds = [], {}
+    for curve, error in zip(curves, shared_errors(curves, rates, shares, 1 - confidence), strict=True):
+        start = int(np.argmax(shares[curve]))
+        for row in curve[start::-1].tolist():
+            if shares[row] < 1:
+                break
+            bounds[row] = bounds_of(row, 1 - error)
+            if any(bounds[row][ratio] < line for ratio, line in lines.items()):
+                break
+            found.append(row)
+    return np.array(sorted(found), dtype=np.intp), bounds
+
+
+def shared_errors(
+    curves: Sequence[Positions], rates: FloatArray, shares: FloatArray, error: float
+) -> list[float]:
+    """Share an error among curves, as the best of many curves may be lucky.
+
+    The model of the highest true-positive rate without an intervention was not selected by its ratios, and
+    gets half of the error. The others share the rest: divided by their number, or by twice the number of
+    curves with a point above the lines.
+
+    Examples
+    --------
+    >>> curves, rates = [np.array([0, 1]), np.array([2, 3]), np.array([4, 5])], np.full(6, 0.5)
+    >>> shared_errors(curves, rates, np.array([0.5, 1.2, 0.5, 1.1, 0.5, 0.9]), 0.1)
+    [0.05, 0.025, 0.025]
+    >>> shared_errors(curves[:1], rates, rates, 0.1)
+    [0.1]
+    """
+    whole = [number for number, curve in enumerate(curves) if len(curve) > 1]
+    first = max(whole, key=lambda number: rates[curves[number][0]], default=None)
+    others = [number for number in range(len(curves)) if number != first]
+    above = sum(bool((shares[curves[number]] >= 1).any()) for number in others)
+    left = error if first is None else error / 2
+    own = left / max(min(2 * above, len(others)), 1)
+    mine = error / 2 if others else error
+    return [mine if number == first else own for number in range(len(curves))]
+
+
+def _curves(results: Results, known: Positions) -> list[Positions]:
+    """Return the rows of every curve, the untouched row first; a row without a demand is a curve."""
+    frame = results.frame
+    if "demand" not in frame.columns:
+        return [known[place : place + 1] for place in range(len(known))]
+    demands = frame["demand"].to_numpy(dtype=np.float64)
+    keys = [str(own) for own in frame[["model", *parameter_columns(frame)]].to_dict("records")]
+    found: dict[str, list[int]] = {}
+    for row in known.tolist():
+        alone = np.isnan(demands[row]) and frame["intervention"].iloc[row] != UNTOUCHED.intervention
+        found.setdefault(str(row) if alone else keys[row], []).append(row)
+    order = np.nan_to_num(demands, nan=-np.inf)
+    return [np.array(sorted(own, key=lambda row: order[row]), dtype=np.intp) for own in found.values()]
+
+
+def _reason(
+    results: Results,
+    lines: Mapping[str, float],
+    row: int,
+    tried: int,
+    above: int,
+    bounds: Mapping[str, float],
+    confidence: float | None,
+) -> str:
+    """State why no row reached the lines."""
+    part, frame = results.chosen_on, results.frame
+    told = " and ".join(
+        f"{ratio} {frame[f'{part}_{ratio}'].iloc[row]:.3f}"
+        + (
+            f" (lower bound {bounds[ratio]:.3f} at {100 * (confidence or 0):g} % confidence)"
+            if bounds
+            else ""
+        )
+        for ratio in lines
+    )
+    if above:
+        have = "1 model has" if above == 1 else f"{above:,} models have"
+        return (
+            f"{have} {tell_lines(lines)}, but there are too few {part} rows for this confidence: the closest "
+            f"has {told}."
+        )
+    if len(lines) > 1:
+        return f"Of {tried:,} models, the closest has {told}."
+    return f"The highest {next(iter(lines))} of {tried:,} models is {told.rpartition(' ')[2]}."
+
+
+def tell_lines(lines: Mapping[str, float]) -> str:
+    """State the required ratios and their lines."""
+    return " and ".join(f"{ratio} of at least {line:g}" for ratio, line in lines.items())

@@ -1,4 +1,4 @@
-"""What a search for the frontier found, and the models to take from it."""
+"""The result of a search for the frontier, and the models to take from it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from fado.aim import lines_of
 from fado.experiment._bench import Bench, Measuring
-from fado.experiment._choice import Choice, choose_row, untouched_row
 from fado.experiment._data import Data
 from fado.experiment._dossier import dossier_content, write_dossier
 from fado.experiment._estimators import describe_object, is_object
-from fado.experiment._frame import same_data
+from fado.experiment._frame import Choice, choose_row, same_data, untouched_row
 from fado.experiment._results import Results
 from fado.experiment._results_page import results_shown, write_report
 from fado.experiment._settings import Config, Given
@@ -31,15 +30,9 @@ if TYPE_CHECKING:
     import optuna
     import pandas as pd
 
-__all__ = [
-    "Frontier",
-    "fit_best_of",
-    "train_choice",
-]
-
 
 class Frontier:
-    """The models that a search found, and the trade-off between performance and ratios among them.
+    """The models of a search, and the trade-off between performance and ratios.
 
     `find_frontier` returns it.
 
@@ -50,29 +43,33 @@ class Frontier:
     data : Data
         The rows.
     lines : mapping of str to float
-        The ratios that were aimed at, and the line of each.
+        The required ratios, and the line of each.
     fits : int
-        How many whole fits the search took.
+        The number of whole fits of the search.
     given : Given
-        The estimator that was passed to the search, if one was.
+        The estimator that was passed to the search, if any.
 
     Attributes
     ----------
     results : Results
         The metrics of all models, with methods such as `Results.pareto`.
     lines : dict of str to float
-        The ratios that were aimed at, and the line of each: 0.8 for a ratio that was given by name.
+        The required ratios, and the line of each: 0.8 for a ratio that was given by name.
     ratio : str
-        The first of them.
+        The first required ratio.
+
+    See Also
+    --------
+    fado.find_frontier : Searches for the frontier.
+    fado.models.ChosenModel : A model of the frontier, to keep.
+
+    References
+    ----------
+    Li et al. (2018). Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18(185).
     """
 
     def __init__(
-        self,
-        results: Results,
-        data: Data,
-        lines: Mapping[str, float],
-        fits: int,
-        given: Given,
+        self, results: Results, data: Data, lines: Mapping[str, float], fits: int, given: Given
     ) -> None:
         self.results = results
         self.lines = dict(lines)
@@ -86,49 +83,50 @@ class Frontier:
             f"{count:,} {what}{'' if count == 1 else 's'}"
             for count, what in ((len(self.frame), "model"), (self._fits, "fit"))
         )
-        return f"Frontier of {models} in {fits}, aimed at {' and '.join(self.lines)}"
+        return f"Frontier of {models} in {fits}, for {' and '.join(self.lines)}"
 
     def _repr_html_(self) -> str:
         return results_shown(repr(self), self.results, self.ratio)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """`Results.frame`, one row per model, with the column ``cost``: how much of a whole fit it took.
+        """`Results.frame`, one row per model, with the column ``cost``: the share of a whole fit.
 
-        The points of a model's curve have the intervention ``aimed`` and take none: ``demand`` is 0 where
-        the lines were asked for and 1 where equal rates were. The model of the groups takes one fit more.
+        The points of a model's curve have the intervention ``aimed`` and cost nothing. Their ``demand`` is 0
+        at the required lines and 1 at equal rates. The model of the groups costs one more fit.
         """
         return self.results.frame
 
     def best(
         self, at_least: float | Mapping[str, float] | None = None, confidence: float | None = None
     ) -> ChosenModel | None:
-        """Give the model of highest true-positive rate whose ratios reach their lines, on validation rows.
+        """Return the model of highest true-positive rate whose ratios reach their lines on validation data.
 
-        The model is trained once more, to the same bits; its threshold is that of the validation rows.
+        The model is trained again, with exactly the same result. Its threshold is set on validation data.
 
         Parameters
         ----------
         at_least : float or mapping of str to float, optional
-            The line, in (0, 1], of all ratios or of each. None takes `lines`.
+            The line of all ratios, or of each, in (0, 1]. None takes `lines`.
         confidence : float, optional
-            In (0.5, 1). If given, lower bounds of all ratios at this confidence must reach the lines. They
-            come from the counts of validation rows, over all pairs of groups. Along one model's curve they
-            are looked at from the most equal point back. The best of many models may only be lucky: half of
-            the error is for the model that is best without an intervention, the other half for all others.
+            In (0.5, 1). If given, the lower bounds of all ratios at this confidence must reach the lines. The
+            bounds come from the counts of validation rows, over all pairs of groups. Along the curve of one
+            model they are tested from the most equal point back until one fails. Because the best of many
+            models may be lucky, the model that is best without an intervention gets half of the error, and
+            all others share the rest.
 
         Returns
         -------
         ChosenModel or None
-            The fitted model with its threshold, metrics and card. None if no model reached the lines; then
-            `closest` gives the one that came closest.
+            The fitted model with its threshold, metrics and card. None if no model reached the lines;
+            `closest` then returns the closest one.
         """
         return self._chosen(at_least, confidence, or_closest=False)
 
     def closest(
         self, at_least: float | Mapping[str, float] | None = None, confidence: float | None = None
     ) -> ChosenModel | None:
-        """Give the model that `best` gives or, if none reached the lines, the one that came closest.
+        """Return the model of `best` or, if none reached the lines, the one that comes closest.
 
         Parameters
         ----------
@@ -138,8 +136,8 @@ class Frontier:
         Returns
         -------
         ChosenModel or None
-            Its `reached_` tells whether it reached the lines. None if no model can be compared: each has an
-            undefined ratio, equal scores only, or exceeds the budget of decisions.
+            Its `reached_` states whether it reached the lines. None if no model can be compared: each has an
+            undefined ratio, equal scores for all rows, or exceeds the budget.
         """
         return self._chosen(at_least, confidence, or_closest=True)
 
@@ -164,7 +162,7 @@ class Frontier:
         return lines
 
     def plot(self, *, zoom: bool = False) -> Any:
-        """Draw all models by true-positive rate and the ratio that was aimed at; see `Results.plot`."""
+        """Draw all models by true-positive rate and the first ratio; see `Results.plot`."""
         return self.results.plot(self.ratio, zoom=zoom)
 
     def report(
@@ -177,14 +175,14 @@ class Frontier:
         path : path-like
             Where to write it; it must end in ``.html``.
         at_least : float or mapping of str to float, optional
-            As for `best`. The page opens on `ratio` and its line.
+            As for `best`. The page shows `ratio` and its line first.
         """
         lines, notes = self._lines(at_least), []
         if len(lines) > 1:
             asked = " and ".join(f"{ratio} {line:g}" for ratio, line in lines.items())
             notes.append(
-                f"The search is for models that keep all of {asked}. This page chooses by one ratio at a "
-                "time, and may choose another model than the card tells of."
+                f"The search is for models that reach all of {asked}. This page selects by one ratio at a "
+                "time, and may select another model than that of the card."
             )
         write_report(self.results, Path(path), self.ratio, lines[self.ratio], notes)
 
@@ -195,28 +193,28 @@ class Frontier:
         in_use: Any = None,
         less: Sequence[float] = (0.0, 0.005, 0.01, 0.02),
     ) -> dict[str, Any]:
-        """Set the model in use beside alternatives of nearly equal performance, and say what was searched.
+        """Compare the model in use with alternatives of nearly equal performance, and describe the search.
 
-        Alternatives are selected on validation rows: for each allowed loss of true-positive rate, the model
-        of the highest ratios. All models decide at the threshold of their validation rows, and are measured
-        on validation and test rows. The dossier describes a search; whether that is enough is for others to
-        say.
+        Alternatives are selected on validation data: for each allowed loss of true-positive rate, the model
+        with the highest ratios. All thresholds are set on validation data, and all models are measured on
+        validation and test data. The dossier describes a search. It does not judge whether the search is
+        enough.
 
         Parameters
         ----------
         path : path-like, optional
-            The page to write (``.html``), or the same as data (``.json``).
+            The file to write: a page (``.html``) or data (``.json``).
         in_use : classifier, optional
-            The model in use: fitted, with `predict_proba`, on the same columns. At its own ``threshold_``, if
-            it has one, else at the one that keeps the budget on validation rows. None takes the best
-            untouched model of the search.
+            The model in use: fitted, with `predict_proba`, on the same columns. It decides at its own
+            ``threshold_`` if it has one, else at the threshold that keeps the budget on validation data.
+            None takes the best untouched model of the search.
         less : sequence of float, default=(0.0, 0.005, 0.01, 0.02)
-            By how much an alternative's true-positive rate may be lower.
+            How much lower the true-positive rate of an alternative may be.
 
         Returns
         -------
         dict
-            What the page shows.
+            The content of the page.
         """
         content = dossier_content(
             self.results, self._data, self.lines, fits=self._fits, in_use=in_use, less=less
@@ -230,7 +228,7 @@ class Frontier:
         return self.results.to_mlflow(experiment_name, tracking_uri)
 
     def to_optuna(self, storage: Any, study_name: str | None = None) -> optuna.Study:
-        """Add every fit to an Optuna study of the ratio that was aimed at; see `Results.to_optuna`."""
+        """Add every fit to an Optuna study of the first ratio; see `Results.to_optuna`."""
         return self.results.to_optuna(storage, study_name, metric=self.ratio)
 
 
@@ -240,15 +238,9 @@ _TITLES = {"train": "training"}
 
 
 def train_choice(
-    results: Results,
-    choice: Choice,
-    data: Data,
-    store: Store,
-    *,
-    given: Given | None = None,
-    fits: int,
+    results: Results, choice: Choice, data: Data, store: Store, *, given: Given | None = None, fits: int
 ) -> ChosenModel:
-    """Train the chosen model once more, measure it on all parts, and gather what its card tells."""
+    """Train the selected model again, measure it on all parts, and collect the facts for its card."""
     config, trials = results.config, store.trials
     trial = trials[choice.row]
     bench = Bench(data, config, _valuations(store, trial), given=given)
@@ -260,8 +252,7 @@ def train_choice(
     measured_before: dict[str, dict[str, float]] = {}
     if untouched is not None:
         fit = trials[untouched].fit
-        kept = store.scores(fit)
-        before, measured_before = _by_part(measuring, np.concatenate([kept["validation"], kept["test"]]), fit)
+        before, measured_before = _by_part(measuring, store.all_scores(fit), fit)
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
     measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
     name = config.models.estimator
@@ -322,12 +313,9 @@ def train_choice(
 
 
 def _measuring(config: Config, data: Data, confidence: float | None) -> Measuring:
-    """Measure as the frame was measured, but at the threshold that the model decides with."""
+    """Measure like the frame, but at the threshold of the model."""
     evaluation = replace(
-        config.evaluation,
-        threshold="validation",
-        bootstrap=config.evaluation.bootstrap or DRAWS,
-        metrics=(),
+        config.evaluation, threshold="validation", bootstrap=config.evaluation.bootstrap or DRAWS, metrics=()
     )
     measuring = Measuring.of(data, replace(config, evaluation=evaluation))
     # each end of an interval is as sure as was asked
@@ -337,7 +325,7 @@ def _measuring(config: Config, data: Data, confidence: float | None) -> Measurin
 def _by_part(
     measuring: Measuring, scores: FloatArray, fit: str
 ) -> tuple[dict[str, FloatArray], dict[str, dict[str, float]]]:
-    """Give the scores of validation rows, if there are any, and of test rows, and what is measured there."""
+    """Return the scores of validation rows, if any, and of test rows, with their metrics."""
     cut, measured = measuring.n_validation, measuring.measure(scores, fit)
     by_part = {"validation": scores[:cut], "test": scores[cut:]} if cut else {"test": scores}
     told = {
@@ -352,24 +340,18 @@ def _by_part(
 
 
 def fit_best_of(
-    results: Results,
-    ratio: Any,
-    at_least: float,
-    *,
-    confidence: float | None,
-    data: Any,
-    estimator: Any,
+    results: Results, ratio: Any, at_least: float, *, confidence: float | None, data: Any, estimator: Any
 ) -> ChosenModel | None:
     """Do the work of `Results.fit_best`."""
     if results.lacking:
         raise ValueError(
-            f"The experiment was made with {'; '.join(results.lacking)}, not registered here: import or "
-            "install that first, and load the results again."
+            f"The experiment used {'; '.join(results.lacking)}, which is not registered here: import or "
+            "install it first, and load the results again."
         )
     if len(results.attributes) > 1:
         raise ValueError(
-            "`evaluation.groups` compares the groups of each attribute, and a chosen model keeps lines "
-            'between those of all crossed: run the experiment with `evaluation.groups = "crossed"`.'
+            "`evaluation.groups` compares the groups of each attribute, but the lines of a model are between "
+            'crossed groups: run the experiment with `evaluation.groups = "crossed"`.'
         )
     lines, named = lines_of(ratio, at_least), _given(results.config, estimator)
     with results.opened() as store:
@@ -384,16 +366,16 @@ def fit_best_of(
 
 
 def _given(config: Config, estimator: Any) -> Given:
-    """Give the estimator that an experiment was run with, refusing another than that."""
+    """Return the estimator of an experiment; another one raises a ValueError."""
     asked = config.models.estimator
     if not is_object(asked):
         if estimator is not None:
-            raise ValueError(f"The experiment names its estimator, {asked!r}: hand none over.")
+            raise ValueError(f"The experiment names its estimator, {asked!r}: do not pass `estimator`.")
         return Given()
     if estimator is None or describe_object(estimator) != asked:
         raise ValueError(
-            f"The experiment was run with an estimator that was handed over, {asked!r}: hand it over again, "
-            "by `estimator`."
+            f"The experiment was run with an estimator that was passed in Python, {asked!r}: pass it again, "
+            "as `estimator`."
         )
     return Given(estimator)
 

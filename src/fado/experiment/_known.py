@@ -1,4 +1,4 @@
-"""What models know of training rows and of evaluated rows, for interventions on scores."""
+"""Out-of-fold scores and group probabilities of rows, for interventions on scores."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from fado.interventions import EvaluatedRows, KnownRows
 from fado.metrics import Budget
 from fado.tabular import Variable, deal_rows, mean_one
 
-__all__ = ["KnownParts"]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
@@ -36,22 +34,22 @@ _OF_CLASSES = {"objective", "class_weight", "is_unbalance", "scale_pos_weight"}
 
 
 class KnownParts:
-    """The training rows and the evaluated rows, with models of their groups, each fitted once.
+    """The training rows and the evaluated rows, with models of the groups, each fitted once.
 
-    Groups are numbered as the compared ones are, and all others are one more.
+    Compared groups have their own numbers; all others share the next number.
 
     Parameters
     ----------
     training, evaluation : DataPart
         The rows to train on; the validation rows, then the test rows.
     n_validation : int
-        How many of the latter are validation rows.
+        The number of validation rows.
     compared : ndarray of bool
-        Which groups are compared.
+        The groups that are compared.
     budget : Budget
-        What sets thresholds.
+        The budget of decisions.
     seed : int
-        Of folds and models.
+        The seed of folds and models.
     """
 
     def __init__(
@@ -92,20 +90,20 @@ class KnownParts:
         *,
         needs_group: bool,
     ) -> EvaluatedRows:
-        """Give the evaluated rows as an intervention on scores sees them.
+        """Return the evaluated rows as the input of an intervention on scores.
 
         Parameters
         ----------
         scores : ndarray
-            Of these rows, by the model.
+            The scores of these rows by the model.
         estimator : estimator
-            What the model was fitted from.
+            The estimator of the model.
         fit : callable
             Fits a task on the training rows.
         scorer : callable
-            Gives the model, without its rows.
+            Returns the model.
         needs_group : bool
-            Whether it may see the groups of all of them.
+            Whether the intervention uses the groups of all rows.
         """
         weights = self._evaluation.weights
         return EvaluatedRows(
@@ -124,17 +122,17 @@ class KnownParts:
         )
 
     def group_scorer(self) -> Scorer:
-        """Give the model of the groups, given features and label, fitted on all training rows."""
+        """Return the model of the groups, given features and label, fitted on all training rows."""
         return self._once("scorer", lambda: self._group_scorers([self._all_rows])[0])
 
     def group_probabilities(self) -> Probabilities:
-        """Give the evaluated rows' probabilities of groups, given each label."""
+        """Return the group probabilities of the evaluated rows, given each label."""
         return self._once(
             "evaluated", lambda: groups_given_labels(self.group_scorer(), self._evaluation.table)
         )
 
     def training_groups(self) -> Probabilities:
-        """Give the training rows' probabilities of groups, by models of folds that they are not in."""
+        """Return the out-of-fold group probabilities of the training rows."""
         return self._once("training", self._out_of_fold)
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
@@ -148,7 +146,7 @@ class KnownParts:
         return np.arange(len(self._codes), dtype=np.int32)
 
     def _splits(self) -> list[tuple[Rows, Rows]]:
-        """Give the rows to fit on and those to score, for each fold."""
+        """Return the rows to fit on and those to score, for each fold."""
         numbers = np.unique(self._folds)
         if len(numbers) == 1:  # all rows belong together
             return [(self._all_rows, self._all_rows)]
@@ -156,7 +154,7 @@ class KnownParts:
         return [(fitted.astype(np.int32), scored.astype(np.int32)) for fitted, scored in splits]
 
     def _group_scorers(self, parts: list[Rows]) -> list[Scorer]:
-        """Fit models of the groups on some rows of the training part each."""
+        """Fit a model of the groups on each of some sets of training rows."""
         table, positive = self._training.table, self._training.positive
         target = Variable("y", "classes", positive.astype(np.int32), (False, True))
         n_groups = int(self._codes.max()) + 1
@@ -181,7 +179,7 @@ class KnownParts:
         return found[0], found[1]
 
     def _known(self, estimator: Any, fit: Callable[[Task], Model]) -> KnownRows:
-        """Give the training rows, scored by models of folds that they are not in."""
+        """Return the training rows with out-of-fold scores."""
         training = self._training
         target = Variable("y", "classes", training.positive.astype(np.int32), (False, True))
         scores = np.empty(len(self._codes))
@@ -194,7 +192,7 @@ class KnownParts:
     def _taught(
         self, numbers: FloatArray, weights: FloatArray | None, estimator: Any, fit: Callable[[Task], Model]
     ) -> tuple[Scorer, FloatArray]:
-        """Train a student on numbers of the training rows; give it, and what it says of evaluated rows."""
+        """Train a student on scores of the training rows; return it and its scores of evaluated rows."""
         rows, table = self._all_rows, self._training.table
         taught = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
         student = _student(estimator, table.n_columns, engine_class(estimator, table))
@@ -210,7 +208,7 @@ class KnownParts:
 
 
 def _student(estimator: Any, n_columns: int, engine: type) -> Any:
-    """Give the regressor that learns scores: LightGBM's, with an estimator's own settings if it is one."""
+    """Return the regressor of scores: LightGBM's, with the settings of a LightGBM estimator."""
     regressor = default_estimators(n_columns)[1]
     if engine is not LightGBMEngine:
         return regressor

@@ -1,4 +1,4 @@
-"""The results of an experiment: the landscape, its frontier, and the models to choose from it."""
+"""The results of an experiment: the landscape, its frontier, and the selection of models."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment._choice import chosen_rows, is_whole
 from fado.experiment._config import config_from
 from fado.experiment._export import add_trials, log_runs
-from fado.experiment._frame import frame_of, parts_of, remeasured_frame
+from fado.experiment._frame import chosen_rows, frame_of, is_whole, parts_of, remeasured_frame
 from fado.experiment._results_page import (
     ENDS,
     RULE,
@@ -40,11 +39,9 @@ if TYPE_CHECKING:
 
     from fado.models import ChosenModel
 
-__all__ = ["Results"]
-
 
 class Results:
-    """The metrics of all models of an experiment, and ways to choose among them.
+    """The metrics of all models of an experiment, and methods to select among them.
 
     `Experiment.run` returns it. `Results.load` reads it from a store, also while the experiment is running.
 
@@ -57,14 +54,13 @@ class Results:
     summary : list of dict
         Rows and positives of every group in every part of the data, and whether ratios leave the group out.
     positive : str, optional
-        The target and its positive label, if they are known.
+        The target and its positive label, if known.
     settings : dict, optional
-        All settings by their keys, as the store keeps them; None takes those of `config`.
+        All settings by their keys, as the store has them; None takes those of `config`.
     store : pathlib.Path or Store, optional
-        The directory of the store that the results come from, or a store in memory. Methods that need scores
-        read them there.
+        The directory of the store that the results come from, or a store in memory. Scores are read from it.
     lacking : sequence of str
-        The valuators, utilities and interventions that the experiment used and nobody has registered here.
+        The valuators, utilities and interventions of the experiment that are not registered here.
 
     Attributes
     ----------
@@ -74,7 +70,16 @@ class Results:
         the number and the parameters of the ``model``, ``training_rows``, the metrics as ``validation_...``
         and ``test_...``, and ``status``: ``done``, ``failed``, ``pending``, or ``no training set`` if the
         intervention leaves nothing to train on. If ``evaluation.groups`` is ``"each"``, a ratio is the lowest
-        of all protected attributes, and each attribute has a column too, as ``test_fpr_ratio[sex]``.
+        of all protected attributes, and each attribute also has a column, such as ``test_fpr_ratio[sex]``.
+
+    See Also
+    --------
+    fado.experiment.Experiment : Runs an experiment.
+    fado.experiment.Frontier : The results of a search, with the models.
+
+    References
+    ----------
+    Pombal et al. (2023). Fairness-aware data valuation for supervised learning. arXiv:2303.16963.
 
     Examples
     --------
@@ -106,20 +111,20 @@ class Results:
         Parameters
         ----------
         store : path-like
-            The store's directory. A warning names what of the experiment is not registered here.
+            The directory of the store. A warning names what the experiment used and is not registered here.
         """
         tell_lacking(results := cls.of_store(store), store)
         return results
 
     @classmethod
     def of_store(cls, store: str | os.PathLike[str], config: Config | None = None) -> Results:
-        """Do what `load` does, without its warning; `config` is that of the store if None."""
+        """Load results without a warning; `config` None takes that of the store."""
         with Store.reading(store) as opened:
             return cls.of(opened, config)
 
     @classmethod
     def of(cls, store: Store, config: Config | None = None) -> Results:
-        """Take what an open store holds so far; `config` is that of the store if None."""
+        """Return the results of an open store; `config` None takes that of the store."""
         about = store.about
         if config is None:
             config = config_from(about["configuration"], stored=True)
@@ -143,14 +148,14 @@ class Results:
 
     @property
     def attributes(self) -> list[str]:
-        """Protected attributes that are measured one by one; empty if their combinations are the groups."""
+        """The protected attributes that are measured one by one; empty if they are combined."""
         return list(self.config.attributes)
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        """The groups that are too small to count in ratios, one dict for each.
+        """The groups that are too small to be compared, one dict each.
 
-        It has ``group``, ``attribute`` (None if attributes are combined), and its rows by the name of a part.
+        It has ``group``, ``attribute`` (None if attributes are combined), and the number of rows per part.
         """
         found: dict[tuple[Any, str], dict[str, Any]] = {}
         for entry in self.summary:
@@ -161,13 +166,13 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What no row tells, in sentences: how many models an intervention leaves as they are."""
+        """Sentences about the results, such as how many models an intervention does not change."""
         return notes_of(self)
 
     def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:
-        """Give the models that no other beats in both the true-positive rate and a ratio.
+        """Return the Pareto frontier: models that no other beats in both true-positive rate and a ratio.
 
-        Models with an undefined metric, with equal scores for all rows, or beyond the budget are left out.
+        Models with an undefined metric, with equal scores for all rows, or over the budget are left out.
 
         Parameters
         ----------
@@ -177,12 +182,12 @@ class Results:
             The part of the data that models are measured on.
         attribute : str, optional
             The protected attribute whose groups are compared, if ``evaluation.groups`` is ``"each"``. None
-            takes the lowest of the ratios of all attributes.
+            takes the lowest ratio of all attributes.
 
         Returns
         -------
         DataFrame
-            Rows of `frame`, that of the highest true-positive rate first.
+            Rows of `frame`, by true-positive rate from high to low.
         """
         frontier = self.frame[self.on_frontier(metric, part, attribute=attribute)]
         return frontier.sort_values(f"{part}_tpr", ascending=False, kind="stable")
@@ -190,80 +195,87 @@ class Results:
     def on_frontier(
         self, metric: str, part: str = "test", *, attribute: str | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Mark the rows of `frame` that `pareto` gives; it takes the same parameters."""
+        """Return a mask of the rows of `frame` that `pareto` returns; same parameters."""
         return pareto_frontier(self.comparable_points(metric, part, attribute=attribute))
 
     def select(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Choose for every intervention the model of highest true-positive rate whose ratio reaches a line.
+        """Select for every intervention the model of highest true-positive rate whose ratio reaches a line.
 
-        Models are chosen on the validation part. If there is none, they are chosen on the test part, as in
-        the paper, with a warning: their metrics on the test part then flatter them.
+        Models are selected on validation data. Without a validation part they are selected on test data, as
+        in the paper, with a warning: their test metrics are then optimistic.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio.
         at_least : float, default=0.8
-            The line that it must reach; 0.8 is the 80 % rule.
+            The line that the ratio must reach; 0.8 is the 80 % rule.
         attribute : str, optional
             As for `pareto`.
 
         Returns
         -------
         DataFrame
-            One row of `frame` per intervention that has such a model, the best first. If the configuration
-            sets ``evaluation.bootstrap``, the metrics' intervals are among the columns.
+            One row of `frame` per intervention that has such a model, the best first, with the intervals of
+            the metrics if the configuration sets ``evaluation.bootstrap``.
+
+        See Also
+        --------
+        closest : Models that come closest to a line that they miss.
+        fit_best : Trains the best model again.
         """
         if self.chosen_on == "test":
             warn_user(
-                "There is no validation part: models are chosen on the test part, and their metrics there "
-                "flatter them."
+                "There is no validation part: models are selected on the test part, so their test metrics "
+                "are optimistic."
             )
         return self.best(metric, at_least, attribute=attribute)
 
     @property
     def chosen_on(self) -> str:
-        """The part on which `select` chooses models: ``"validation"``, or ``"test"`` if there is no other."""
+        """The part that selects models: ``"validation"``, or ``"test"`` if there is no validation part."""
         return parts_of(self.config)[0]
 
     def best(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Do what `select` does, without its warning; it takes the same parameters."""
+        """Select models without the warning of `select`; same parameters."""
         chosen = chosen_rows(self, metric, at_least, attribute)
         return chosen[chosen["reached"]].drop(columns="reached")
 
     def closest(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Choose the closest model to a line, for every intervention whose models all miss it; see `select`.
+        """Select the model closest to a line, for every intervention whose models all miss it.
+
+        The parameters are those of `select`.
 
         Returns
         -------
         DataFrame
-            One row of `frame` per such intervention that has a model to compare, the closest first. Of models
-            equally close, that of the highest true-positive rate is chosen.
+            One row of `frame` per such intervention, the closest first. Of equally close models, the one of
+            the highest true-positive rate is selected.
         """
         chosen = chosen_rows(self, metric, at_least, attribute)
         return chosen[~chosen["reached"]].drop(columns="reached")
 
     def winners(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Show for every intervention its best model above a line, or the one that comes closest.
+        """Return for every intervention its best model above a line, or the one that comes closest.
 
-        Models are chosen as `select` does. The metrics are those on the test part.
+        Models are selected as by `select`. The metrics are on test data.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio.
         at_least : float, default=0.8
-            The line that it must reach on the part on which models are chosen.
+            The line that the ratio must reach on the part that selects models.
         attribute : str, optional
             As for `pareto`.
 
         Returns
         -------
         DataFrame
-            ``intervention``, its ``settings`` in words, ``tpr`` and ``ratio`` on the test part, with ``_low``
-            and ``_high`` if there are intervals, the ``model``, and whether the line was ``reached``. If
-            attributes are measured one by one, also ``ratio[sex]`` and the like. Those that reached the line
-            come first, by true-positive rate from high to low; then the others, by ratio from high to low.
+            ``intervention``, its ``settings`` in words, ``tpr`` and ``ratio`` on test data, with ``_low`` and
+            ``_high`` if there are intervals, the ``model``, and whether the line was ``reached``. If
+            attributes are measured one by one, also ``ratio[sex]`` and so on. Models that reached the line
+            come first, by true-positive rate; then the others, by ratio.
         """
         import pandas as pd
 
@@ -291,14 +303,14 @@ class Results:
     def hypervolume(
         self, metric: str, n_boot: int = 200, *, part: str = "test", attribute: str | None = None
     ) -> pd.DataFrame:
-        """Measure for every intervention the area of the landscape that its models cover.
+        """Return for every intervention the area of the landscape that its models dominate.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio; the other side of the area is the true-positive rate.
         n_boot : int, default=200
-            The number of resamples of models that ``low`` is computed from.
+            The number of bootstrap samples of models, from which ``low`` is computed.
         part : {"test", "validation"}, default="test"
             The part of the data that models are measured on.
         attribute : str, optional
@@ -308,9 +320,9 @@ class Results:
         -------
         DataFrame
             Indexed by intervention: the area ``hypervolume``, its range ``low`` to ``high``, and the number
-            of ``models``. ``low`` is the area that 97.5 % of the resamples exceed; ``high`` is the area
-            itself, as no resample covers more. The range tells how much depends on a few models. More models
-            cover more area: compare interventions of equally many.
+            of ``models``. ``low`` is the area that 97.5 % of the bootstrap samples exceed; ``high`` is the
+            area itself, which no sample exceeds. A wide range means that the area depends on a few models.
+            More models dominate more area: compare interventions with the same number of models.
         """
         import pandas as pd
 
@@ -329,19 +341,19 @@ class Results:
         return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
 
     def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
-        """Draw the landscape, a chart of all models on the test part, as the paper does.
+        """Draw the landscape: a chart of all models on test data, as in the paper.
 
         The true-positive rate is on x, the ratio on y. Circles are baselines, triangles sampling, squares
-        reweighing. Colours run from purple (alpha 0, fairness) to green (alpha 1, performance), ever lighter,
-        so that the colour-blind can read them. Models on the Pareto frontier are large and opaque. A line
-        marks the 80 % rule.
+        reweighing. Colours run from purple (alpha 0, fairness) to green (alpha 1, performance) and grow
+        lighter, so that colour-blind readers can distinguish them. Models on the Pareto frontier are large
+        and opaque. A line marks the 80 % rule.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio.
         zoom : bool, default=False
-            Whether to show only the corner with the best models, which holds all of the Pareto frontier.
+            Whether to show only the corner with the best models, which has the whole Pareto frontier.
         attribute : str, optional
             As for `pareto`.
 
@@ -357,27 +369,27 @@ class Results:
     def report(self, path: str | os.PathLike[str], metric: str = "fpr_ratio", at_least: float = 0.8) -> None:
         """Write charts, the best models and the configuration to one HTML page that needs no network.
 
-        It shows models as they do on the part that they are chosen on, and on the test part only the one that
-        is chosen, unless its reader asks for all.
+        The page shows all models on the part that selects them, and only the selected model on test data,
+        unless the reader asks for all.
 
         Parameters
         ----------
         path : path-like
             Where to write it; it must end in ``.html``.
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-            The ratio that the page opens on; it has all.
+            The ratio that the page shows first; it has all ratios.
         at_least : float, default=0.8
-            The line that it opens on, in [0, 1].
+            The line that the page shows first, in [0, 1].
         """
         write_report(self, Path(path), metric, at_least)
 
     @property
     def interventions(self) -> list[str]:
-        """The interventions of `frame`, in the order of registration; those not registered here come last."""
+        """The interventions of `frame` in the order of registration; unregistered ones come last."""
         return intervention_names(self.frame)
 
     def comparable_points(self, metric: str, part: str = "test", *, attribute: str | None = None) -> Any:
-        """Give true-positive rate and ratio of every row, NaN if a model cannot be compared; see `pareto`."""
+        """Return true-positive rate and ratio of every row, NaN if it cannot be compared; see `pareto`."""
         if metric not in RATIO_NAMES:
             raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
         self._check_part(part)
@@ -392,7 +404,7 @@ class Results:
         return points
 
     def scores(self, row: Any, part: str = "test") -> npt.NDArray[np.float64]:
-        """Give the scores of one model for the rows of a part, in the order of the rows.
+        """Return the scores of one model for the rows of a part, in the order of the rows.
 
         Parameters
         ----------
@@ -427,16 +439,17 @@ class Results:
         threshold: str | float | None = None,
         data: Any = None,
     ) -> pd.DataFrame:
-        """Measure all models again from the scores that the store keeps, without training.
+        """Measure all models again from the saved scores, without training.
 
-        It needs ``evaluation.keep_scores``. Give at most one of `max_fpr`, `budget` and a fixed `threshold`.
+        It needs ``evaluation.keep_scores``. Pass at most one of `max_fpr`, `budget` and a fixed `threshold`.
 
         Parameters
         ----------
         metrics : mapping of str to callable, or sequence of str
-            Metrics beside those of the configuration: functions by name, or names of registered metrics.
+            Metrics in addition to those of the configuration: functions by name, or names of registered
+            metrics.
         max_fpr : float, optional
-            Another share of negatives that may be predicted positive.
+            Another limit of the false-positive rate.
         budget : Budget or pair of kind and limit, optional
             Another budget, as for `fado.metrics.evaluate`.
         threshold : {"test", "validation"} or float, optional
@@ -461,9 +474,9 @@ class Results:
         data: Any = None,
         estimator: Any = None,
     ) -> ChosenModel | None:
-        """Train the best model above a line once more, and give it with its threshold and its card.
+        """Train the best model above a line again, and return it with its threshold and its card.
 
-        It is the best of `select`, without its warning and without interventions that change scores.
+        It is the best model of `select`, without interventions whose models cannot be saved.
 
         Parameters
         ----------
@@ -476,7 +489,7 @@ class Results:
         data : path-like or Data, optional
             The table, if it is not where the configuration says; it must hold the same rows.
         estimator : estimator, optional
-            The estimator that was passed to `Experiment`, if one was; it must be the same.
+            The estimator that was passed to `Experiment`, if any; it must be the same.
 
         Returns
         -------
@@ -493,18 +506,19 @@ class Results:
         return fit_best_of(self, metric, at_least, confidence=confidence, data=data, estimator=estimator)
 
     def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
-        """Log every row of `frame` as an MLflow run; rows that were logged before are not logged again.
+        """Log every row of `frame` as an MLflow run; each row is logged once.
 
-        A run has the intervention, its settings and the model's parameters as parameters, all metrics that
-        are defined, and the tags ``fado.store``, ``fado.trial``, ``fado.status`` and ``fado.version``. In
-        names, ``fpr_ratio[age>=50]`` becomes ``fpr_ratio/age ge 50``. Pending rows are not logged yet.
+        A run has the intervention, its settings and the model's parameters as parameters, all defined
+        metrics, and the tags ``fado.store``, ``fado.trial``, ``fado.status`` and ``fado.version``. In names,
+        ``fpr_ratio[age>=50]`` becomes ``fpr_ratio/age ge 50``. Pending rows are not logged yet.
 
         Parameters
         ----------
         experiment_name : str, default="fado"
             The name of the MLflow experiment; it is created if it does not exist.
         tracking_uri : str, optional
-            Where runs are kept, such as ``"sqlite:///mlflow.db"`` or a server; None is MLflow's own setting.
+            The address of MLflow's store or server, such as ``"sqlite:///mlflow.db"``; None is MLflow's own
+            setting.
 
         Returns
         -------
@@ -522,11 +536,11 @@ class Results:
         part: str | None = None,
         attribute: str | None = None,
     ) -> optuna.Study:
-        """Add every row of `frame` to an Optuna study; rows that were added before are not added again.
+        """Add every row of `frame` to an Optuna study; each row is added once.
 
         The study maximises the true-positive rate and a ratio: its ``best_trials`` are the rows of `pareto`.
-        A model that may not be compared is added as a pruned trial, one that failed as a failed trial. All
-        other columns are user attributes of the trials.
+        A model that cannot be compared is a pruned trial, a failed model a failed trial. All other columns
+        are user attributes of the trials.
 
         Parameters
         ----------
@@ -537,7 +551,7 @@ class Results:
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
             The ratio.
         part : {"validation", "test"}, optional
-            The part on which both are measured; None is the part on which models are chosen.
+            The part on which both are measured; None is the part that selects models.
         attribute : str, optional
             As for `pareto`.
 
@@ -549,7 +563,7 @@ class Results:
 
     @contextmanager
     def opened(self, which: str = "") -> Iterator[Store]:
-        """Open the store that these results come from, to read it; a ValueError if there is none."""
+        """Open the store of these results for reading; without one, raise a ValueError."""
         if self.store is None:
             told = f"one {which}".rstrip()
             raise ValueError(f"These results do not come from a store: load them from {told}.")
@@ -566,8 +580,8 @@ class Results:
             return
         if not self.attributes:
             raise ValueError(
-                f"`attribute` is {attribute!r}, and the protected attributes of this experiment are crossed: "
-                f'set `evaluation.groups = "{EACH}"` to measure each for itself.'
+                f"`attribute` is {attribute!r}, but the protected attributes of this experiment are crossed: "
+                f'set `evaluation.groups = "{EACH}"` to measure each one separately.'
             )
         known = " or ".join(map(repr, self.attributes))
         raise ValueError(f"`attribute` must be {known}, got {attribute!r}.")

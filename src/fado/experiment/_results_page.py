@@ -1,4 +1,4 @@
-"""The report: results -> plain dict -> page."""
+"""The report: results, plain data, page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 
 from fado._messages import list_names, warn_user
 from fado._storage import replacing
-from fado.experiment._choice import best_first, decides_alone, is_whole
-from fado.experiment._frame import parts_of
+from fado.experiment._frame import best_first, decides_alone, is_whole, parameter_columns, parts_of
 from fado.experiment._settings import metric_names, ratio_name
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import Entry, intervention_entries
@@ -25,34 +24,19 @@ if TYPE_CHECKING:
 
     from fado.experiment._results import Results
 
-__all__ = [
-    "ENDS",
-    "RULE",
-    "describe_settings",
-    "intervention_names",
-    "looks_of",
-    "notes_of",
-    "points_of",
-    "report_content",
-    "results_shown",
-    "setting_columns",
-    "tell_lacking",
-    "write_report",
-]
-
 View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is that of one
 
 RULE = 0.8  # the 80 % rule
 ENDS = ("", "_low", "_high")
 RATE_TITLES = {"tpr": "True-positive rate", "fpr": "False-positive rate"}
-ALL = "all attributes (the least ratio)"
-FEW = 10  # members below which a group's numbers are not told
+ALL = "all attributes (the lowest ratio)"
+FEW = 10  # rows below which the numbers of a group are not shown
 
 
 def write_report(
     results: Results, path: Path, metric: str, at_least: float, notes: Sequence[str] = ()
 ) -> None:
-    """Write the report, which opens on a ratio and its line."""
+    """Write the report, which shows a ratio and its line first."""
     if path.suffix.lower() != ".html":
         raise ValueError(f"A report must end in .html, got {str(path)!r}.")
     text = landscape_page(report_content(results, metric, at_least, notes))
@@ -63,7 +47,7 @@ def write_report(
 def report_content(
     results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Give all that the page tells, as plain data: first of the ratio that was asked for."""
+    """Return the content of the page as plain data, with the given ratio first."""
     if metric not in RATIO_NAMES:
         raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
     if not 0 <= at_least <= 1:
@@ -96,31 +80,35 @@ def report_content(
 
 
 def points_of(results: Results, metric: str, attribute: str | None) -> list[dict[str, Any]]:
-    """Give the points of one landscape on the test part, as a chart draws them."""
-    ratio, view = ratio_name(metric, attribute), (metric, attribute)
-    table = _tabulated(
-        results,
-        np.arange(len(results.frame)),
+    """Return the points of one landscape on test data, for a chart."""
+    ratio = ratio_name(metric, attribute)
+    table = tabulate_points(
+        _with_settings(results),
         [{"ratio": ratio, "frontiers": {"test": [results.on_frontier(metric, attribute=attribute)]}}],
+        setting_columns=["settings"],
+        model_columns=parameter_columns(results.frame),
         metrics=["test_tpr", f"test_{ratio}"],
-        barred={"test": _barred(results, [view], "test")},
+        barred={"test": _barred(results, [(metric, attribute)], "test")},
     )
     return select_points(table, 0)
 
 
-def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
-    """Give all that a page tells of the models that are done, by falling true-positive rate.
+def _with_settings(results: Results) -> pd.DataFrame:
+    return results.frame.assign(settings=describe_settings(results.frame))
 
-    It is that on the part that they are chosen on. Those that were trained in part are barred.
+
+def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
+    """Return the table of all models that are done, by true-positive rate from high to low.
+
+    The rate is on the part that selects models. Models that were trained in part cannot be selected.
     """
     frame, parts = results.frame, parts_of(results.config)
     done = np.flatnonzero((frame["status"] == DONE).to_numpy())
     rates = frame[f"{results.chosen_on}_tpr"].reset_index(drop=True).iloc[done]
     rows = rates.sort_values(ascending=False, kind="stable").index.to_numpy()
     columns = [f"{part}_{name}{end}" for part in parts for name in _measured(frame) for end in ENDS]
-    return _tabulated(
-        results,
-        rows,
+    return tabulate_points(
+        _with_settings(results),
         [
             {
                 "ratio": ratio_name(*view),
@@ -129,57 +117,30 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
             }
             for view in views
         ],
-        metrics=[name for name in columns if name in frame.columns],
+        rows=rows,
+        setting_columns=["settings"],
+        model_columns=parameter_columns(frame),
+        metrics=[name for name in dict.fromkeys(columns) if name in frame.columns],
         counts=[name for name in ("training_rows", "fits") if name in frame.columns],
         barred={part: _barred(results, views, part) | ~is_whole(frame) for part in parts},
     )
 
 
-def _tabulated(
-    results: Results,
-    rows: Any,
-    views: Sequence[dict[str, Any]],
-    *,
-    metrics: Sequence[str],
-    counts: Sequence[str] = (),
-    barred: dict[str, Any],
-) -> dict[str, Any]:
-    """Tabulate some rows of the frame; masks are those of the whole frame."""
-    columns = list(results.frame.columns)
-    return tabulate_points(
-        results.frame.assign(settings=describe_settings(results.frame)).iloc[rows],
-        [
-            view
-            | {
-                "frontiers": {
-                    part: [front[rows] for front in fronts] for part, fronts in view["frontiers"].items()
-                }
-            }
-            for view in views
-        ],
-        setting_columns=["settings"],
-        model_columns=columns[columns.index("model") + 1 : columns.index("training_rows")],
-        metrics=list(dict.fromkeys(metrics)),
-        counts=counts,
-        barred={part: mask[rows] for part, mask in barred.items()},
-    )
-
-
 def _barred(results: Results, views: Sequence[View], part: str) -> Any:
-    """Mark the rows that can be compared in no view: beyond the budget, not done, or undefined."""
+    """Mark the rows that cannot be compared in any view: over the budget, not done, or undefined."""
     points = [results.comparable_points(metric, part, attribute=own)[:, 1] for metric, own in views]
     return np.isnan(points).all(axis=0)
 
 
 def _order(results: Results, view: View, rows: Any) -> list[int]:
-    """Give the positions of rows, those that would be chosen above any line first."""
+    """Return the positions of rows in the order in which they are selected above a line."""
     rates, ratios = results.comparable_points(view[0], results.chosen_on, attribute=view[1])[rows].T
     known = np.flatnonzero(~np.isnan(ratios))
     return best_first(known, rates, ratios, np.ones(len(rows), dtype=np.bool_)).tolist()
 
 
 def _frontiers(results: Results, view: View, part: str) -> list[Any]:
-    """Mark the frontier of the models whose decisions need no group, and that of those that need it."""
+    """Mark two frontiers: of the models whose decisions need no group, and of those that need it."""
     needing = [look["name"] for look in looks_of(results.frame) if look["needs_group"]]
     needs = results.frame["intervention"].isin(needing).to_numpy()
     fronts = []
@@ -191,7 +152,7 @@ def _frontiers(results: Results, view: View, part: str) -> list[Any]:
 
 
 def _measured(frame: pd.DataFrame) -> list[str]:
-    """Name what models are measured by, the true-positive rate and the ratios' first."""
+    """Name the metrics, the true-positive rate and the ratios first."""
     names = [str(name).removeprefix("test_") for name in frame.columns if str(name).startswith("test_")]
     ends = {f"{name}{end}" for name in names for end in ENDS[1:]}
     first = [name for name in ("tpr", "fpr", *RATIO_TITLES) if name in names]
@@ -199,7 +160,7 @@ def _measured(frame: pd.DataFrame) -> list[str]:
 
 
 def _title(name: str) -> str:
-    """Say what a metric is.
+    """Return the title of a metric.
 
     Examples
     --------
@@ -216,7 +177,7 @@ def _statuses(frame: pd.DataFrame) -> list[str]:
 
 
 def _looks(results: Results) -> list[dict[str, Any]]:
-    """Give the marks of interventions, each with what became of its models."""
+    """Return the marks of interventions, each with the statuses of its models."""
     frame = results.frame
     return [
         look | {"statuses": _statuses(frame[frame["intervention"] == look["name"]])}
@@ -235,7 +196,7 @@ def _errors(results: Results) -> list[dict[str, Any]]:
 
 
 def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
-    """Tell the areas that interventions cover, the largest first only where all have as many models."""
+    """Return the areas of interventions, the largest first if all have the same number of models."""
     areas = results.hypervolume(metric, part=results.chosen_on, attribute=attribute)
     areas = areas[areas["models"] > 0]
     ranked = len(set(areas["models"])) <= 1
@@ -256,7 +217,7 @@ def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, An
 
 
 def _groups(summary: list[dict[str, Any]], *, left_out: bool) -> list[dict[str, Any]]:
-    """Tell the rows and positive rates of groups in every part, except of the few members of a small one."""
+    """Return the rows and positive rates of groups in every part, without numbers of very small groups."""
     found: dict[tuple[Any, str], dict[str, Any]] = {}
     for entry in summary:
         if bool(entry.get("left_out")) is left_out:
@@ -273,21 +234,21 @@ def _shown(number: Any, digits: int = 3) -> str:
     return "" if number is None or number != number else f"{number:.{digits}f}"
 
 
-_SHAPE, _COLOUR = "circle", "#777777"  # of what is not registered, or has neither a colour nor an alpha
+_SHAPE, _COLOUR = "circle", "#777777"  # of unregistered interventions, or without colour and alpha
 _PLURALS = {"triangle-up": "triangles", "triangle-down": "triangles", "cross": "crosses"}
 
 
 def intervention_names(frame: pd.DataFrame) -> list[str]:
-    """List the interventions of a frame: in the registry's order, then those that it does not know."""
+    """List the interventions of a frame: in the order of registration, then unregistered ones."""
     there = list(dict.fromkeys(frame["intervention"]))
     known = [entry.name for entry in intervention_entries()]
     return [name for name in dict.fromkeys([*known, *there]) if name in there]
 
 
 def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Give the mark of every intervention of a frame; without a colour, alpha gives it.
+    """Return the mark of every intervention of a frame; without a colour, alpha sets it.
 
-    The mark also says whether decisions need the group of a row, and whether a model decides alone.
+    It also states whether decisions need the group of a row, and whether a model can be returned.
     """
     entries = {entry.name: entry for entry in intervention_entries()}
     steered = set(frame.loc[frame["alpha"].notna(), "intervention"])
@@ -308,7 +269,7 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def describe_marks(frame: pd.DataFrame) -> str:
-    """Say what the shapes of a frame's interventions stand for, of those that are registered."""
+    """Explain the shapes of the registered interventions of a frame."""
     there = set(frame["intervention"])
     shapes: dict[str, dict[str, None]] = {}
     for entry in intervention_entries():
@@ -330,7 +291,7 @@ def _family(entry: Entry) -> str:
 
 
 def setting_columns(frame: pd.DataFrame) -> list[str]:
-    """Name the columns of a frame that tell settings, except those that have one value per experiment."""
+    """Name the columns of settings, except those with one value per experiment."""
     columns = list(frame.columns)
     single = {
         setting.name
@@ -343,7 +304,7 @@ def setting_columns(frame: pd.DataFrame) -> list[str]:
 
 
 def describe_settings(frame: pd.DataFrame) -> list[str]:
-    """Say every row's settings in words; the algorithm only where there are several."""
+    """Describe the settings of every row in words; the algorithm only if there are several."""
     names = [
         name
         for name in setting_columns(frame)
@@ -360,11 +321,11 @@ def describe_settings(frame: pd.DataFrame) -> list[str]:
 
 
 def notes_of(results: Results) -> list[str]:
-    """Say of how many models an intervention on scores leaves the scores as they are, by line."""
+    """State how many models an intervention on scores does not change, by line."""
     changing = {entry.name for entry in intervention_entries() if entry.changes_scores}
     done = results.frame[results.frame["status"] == DONE]
     asked = done[done["intervention"].isin(changing)]
-    if asked.empty or "ratio" not in asked.columns:  # a plug-in on scores may know no ratio
+    if asked.empty or "ratio" not in asked.columns:  # a plug-in on scores may have no ratio
         return []
     asked = asked[asked["ratio"].notna()]
     if "demand" in asked.columns:
@@ -380,8 +341,8 @@ def notes_of(results: Results) -> list[str]:
         )
         if same:
             notes.append(
-                f"{name}: {same:,} of {len(rows):,} models reach a {ratio} of {line:g} on "
-                f"{results.chosen_on} rows as they are, or cannot be moved: their scores stay as they are."
+                f"{name}: {same:,} of {len(rows):,} models already reach a {ratio} of {line:g} on "
+                f"{results.chosen_on} rows, or cannot be changed: their scores stay the same."
             )
     return notes
 
@@ -390,11 +351,11 @@ MOST = 20  # rows
 
 
 def results_shown(title: str, results: Results, metric: str) -> str:
-    """Give the frontier of one ratio, on the rows that models are chosen by, as an output of a notebook."""
+    """Return the frontier of one ratio, on the rows that select models, as an output of a notebook."""
     part = results.chosen_on
     frontier = results.pareto(metric, part)
     if not len(frontier):
-        return shown_table(title, [f"No model can be compared by {metric} so far."])
+        return shown_table(title, [f"No model can be compared by {metric} yet."])
     chosen = frontier.iloc[:MOST]
     table = chosen[["intervention"]].assign(settings=describe_settings(chosen), model=chosen["model"])
     for own in parts_of(results.config):
@@ -407,12 +368,12 @@ def results_shown(title: str, results: Results, metric: str) -> str:
 
 
 def tell_lacking(results: Results, store: str | os.PathLike[str]) -> None:
-    """Warn of what an experiment used and nobody has registered here."""
+    """Warn of what an experiment used and is not registered here."""
     where = f"The store {os.fspath(store)!r}"
     if results.lacking:
         warn_user(
             f"{where} was made with {'; '.join(results.lacking)}, not registered here: its results are shown "
-            "as they were measured. To go on with it, or to train its models again, import or install that "
+            "as they were measured. To continue it, or to train its models again, import or install that "
             "first."
         )
     metrics = [name for name in results.config.evaluation.metrics if name not in metric_names()]

@@ -1,4 +1,4 @@
-"""The run of an experiment: ask what to try, train and measure it, keep what came of it."""
+"""The run of an experiment: get trials, train and measure them, and save the outcomes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from shutil import rmtree
-from types import TracebackType
 from typing import Any
-
-import numpy as np
 
 from fado._messages import warn_user
 from fado._progress import open_bar, progress_stream, set_total
@@ -31,11 +28,12 @@ from fado.execution import (
 )
 from fado.experiment._bench import OUT_OF_MEMORY, Bench, run_trials
 from fado.experiment._data import Data, read_data
-from fado.experiment._estimators import LIGHTGBM, estimator_versions, make_estimator
+from fado.experiment._estimators import LIGHTGBM, estimator_versions
 from fado.experiment._results import Results
 from fado.experiment._settings import (
     Config,
     Given,
+    estimator_of,
     metric_functions,
     metric_names,
     plugins_used,
@@ -58,11 +56,9 @@ from fado.tabular import Problem, Table, on_shelf
 from fado.utility import register_utility, utility_class, utility_names
 from fado.valuation import Valuation, make_valuator, register_valuator, valuator_class, valuator_names
 
-__all__ = ["estimate_seconds", "run_experiment", "session"]
-
 SECONDS_BETWEEN_LINES = 5.0
-_TRIES = 3  # of values that crash or hang
-_LARGE = 2**25  # bytes of a table that workers see in a file, and are not sent
+_TRIES = 3  # for values that crash or hang
+_LARGE = 2**25  # bytes from which a table is shared with workers as a file
 _TREES, _MOST_MODELS = 5, 10  # that are timed for an estimate
 _FEW_MODELS = 3  # of an estimator whose fits are not made of trees
 _LATE = {
@@ -73,6 +69,7 @@ _CRASHED = {
     FAILED: "The process crashed inside this fit {} times; it was set aside.",
     IMPOSSIBLE: "The process crashed {} times while this training set was made; it was set aside.",
 }
+_OWN = ("key", "settings", "fixed", "by_default", "shape", "colour", "needs_group")  # of an intervention
 _NO_VALUES = "The process crashed or hung {} times while these values were made; they were set aside."
 
 
@@ -89,7 +86,7 @@ def run_experiment(
     given: Given | None = None,
     isolated: bool = True,
 ) -> Results:
-    """Do what the store lacks, and give all that it holds then; None keeps it in memory.
+    """Run the trials that the store lacks, and return all results; None keeps the store in memory.
 
     Parameters
     ----------
@@ -98,11 +95,11 @@ def run_experiment(
     store, n_jobs, client, progress, retry_failed, isolated
         As for `Experiment.run`.
     proposer : Proposer, optional
-        Says what to try; None tries the grid of the configuration.
+        Proposes trials; None tries the grid of the configuration.
     data : Data, optional
-        The rows, from `data_from`, for a configuration whose data are given; None reads those it names.
+        The rows, from `data_from`, for data that are passed in Python; None reads those of the configuration.
     given : Given, optional
-        The estimator and the metrics that the configuration was made with, if they were handed over.
+        The estimator and the metrics that were passed in Python, if any.
     """
     workers = n_workers(n_jobs)
     with opened_client(client) as opened:
@@ -128,23 +125,20 @@ def run_experiment(
                     return Results.of(kept, config)
                 except NotSentError as error:
                     warn_user(
-                        "The run happens in this process, which a crash would end, since something cannot be "
-                        f"sent to another ({error})."
+                        "The run happens in this process, which a crash would end, because something cannot "
+                        f"be sent to another process ({error})."
                     )
             run(ThreadExecutor(workers)).finish(proposer)
             return Results.of(kept, config)
 
 
 def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
-    """Say what a store must know of its experiment."""
-    estimator = None if given is None else given.estimator
-    if estimator is None:
-        estimator = make_estimator(config.models.estimator, config.models.pipeline)
+    """Describe an experiment for its store."""
     return {
         "format": FORMAT,
         "settings": json.loads(json.dumps(config.flat())),
         "configuration": config.source,
-        "versions": library_versions() | estimator_versions(estimator),
+        "versions": library_versions() | estimator_versions(estimator_of(config, given)),
         "fingerprint": data.fingerprint(),
         "summary": data.summary(),
         "positive": data.positive_label,
@@ -153,43 +147,27 @@ def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, 
 
 
 def _check_compared(config: Config, data: Data) -> None:
-    """Refuse interventions on scores where there are no groups to compare."""
-    asked = [
-        own.key for own in intervention_entries() if own.changes_scores and config.interventions[own.key]
-    ]
-    if asked and data.compared.sum() < 2:
+    """Check that interventions on scores have groups to compare."""
+    if config.on_scores and data.compared.sum() < 2:
         raise ValueError(
-            f"`interventions.{asked[0]}` compares groups, and there are no two groups that are large enough "
-            "to be compared in every part."
+            f"`interventions.{config.on_scores[0]}` compares groups, but fewer than two groups are large "
+            "enough in every part."
         )
 
 
 def session() -> list[Callable[[], Any]]:
-    """Give what sets up in another process what users have set up in this one, to be called one by one.
+    """Return functions that register, in another process, what is registered here.
 
-    Classes of modules are named, and imported there; those of ``__main__`` or of a function are sent whole.
-    They are registered in the order of a frame's rows.
+    Classes of modules are imported there by name; those of ``__main__`` or of a function are sent.
     """
-    steps: list[Callable[[], Any]] = [
-        partial(
-            _register,
-            own.kind,
-            register_intervention,
-            own.name,
-            key=own.key,
-            settings=own.settings,
-            fixed=own.fixed,
-            by_default=own.by_default,
-            shape=own.shape,
-            colour=own.colour,
-            needs_group=own.needs_group,
-        )
-        for own in intervention_entries()
-    ]
-    steps += [partial(_register, utility_class(own), register_utility, own) for own in utility_names()]
-    steps += [partial(_register, valuator_class(own), register_valuator, own) for own in valuator_names()]
+    steps: list[Callable[[], Any]] = []
+    for own in intervention_entries():
+        about = {name: getattr(own, name) for name in _OWN}
+        steps.append(partial(_register, own.kind, register_intervention, own.name, **about))
+    steps += [partial(_register, utility_class(name), register_utility, name) for name in utility_names()]
+    steps += [partial(_register, valuator_class(name), register_valuator, name) for name in valuator_names()]
     metrics = metric_functions(metric_names())
-    steps += [partial(_register, own, register_metric, name) for name, own in metrics.items()]
+    steps += [partial(_register, metric, register_metric, name) for name, metric in metrics.items()]
     return [*steps, partial(_filter_warnings, list(warnings.filters))]
 
 
@@ -203,69 +181,61 @@ def _filter_warnings(filters: list[Any]) -> None:
     here[:] = filters
 
 
+@dataclass
 class _OpenRun:
     """One run on an open store."""
 
-    def __init__(
-        self,
-        config: Config,
-        data: Data,
-        store: Store,
-        workers: int,
-        progress: bool,
-        given: Given | None,
-        executor: Any,
-        client: Any = None,
-    ) -> None:
-        self._config = config
-        self._data = data
-        self._store = store
-        self._workers = workers
-        self._line = ProgressLine(show=progress)
-        self._progress = progress
-        self._given = given
-        self._executor = executor
-        self._client = client
+    config: Config
+    data: Data
+    store: Store
+    workers: int
+    progress: bool
+    given: Given | None
+    executor: Any
+    client: Any = None
+
+    def __post_init__(self) -> None:
+        self._line = ProgressLine(show=self.progress)
         self._valuations: dict[str, Valuation] = {}
         self._no_values: dict[str, str] = {}
         self._bench: Bench | None = None
-        self._known = {self._shared(trial).fit_key: self._shared(trial) for trial in store.outcomes}
+        self._known = {self._shared(trial).fit_key: self._shared(trial) for trial in self.store.outcomes}
         self._impossible: dict[str, str] = {}
         self._waiting: dict[str, list[Trial]] = {}
 
     def _shared(self, trial: Trial) -> Trial:
-        return trial.shared(len(self._config.data.protected))
+        return trial.shared(len(self.config.data.protected))
 
     def finish(self, proposer: Proposer) -> None:
-        """Run what is proposed until there is nothing left to try; first, what was proposed before."""
+        """Run proposed trials until there are no more; first those that were proposed earlier."""
         with ExitStack() as held, self._line:
-            trials = self._store.trials or self._propose(proposer)
+            trials = self.store.trials or self._propose(proposer)
             while trials:
                 self._run_trials(trials, held)
                 trials = self._propose(proposer)
 
     def _propose(self, proposer: Proposer) -> list[Trial]:
-        """Get new trials, and keep them before they are run."""
-        new = proposer.ask(self._store.trials)
-        return self._store.add(new) if new else []
+        """Get new trials, and save them before they are run."""
+        new = proposer.ask(self.store.trials)
+        return self.store.add(new) if new else []
 
     def _run_trials(self, trials: Sequence[Trial], held: ExitStack) -> None:
-        """Run each fit that some of these trials need, and is not known, once."""
+        """Run each fit that these trials need, and is not known, once."""
         jobs: dict[str, Trial] = {}
         for trial in trials:
             job = replace(self._shared(trial), status=PENDING)
             jobs.setdefault(job.fit_key, job)
             self._waiting.setdefault(job.fit_key, []).append(trial)
-        for job in [own for own in jobs.values() if own.changes_scores]:  # those of a model on all rows
+        for job in [own for own in jobs.values() if own.changes_scores]:  # the scores of a model on all rows
             model = job.untouched()
             if jobs.setdefault(model.fit_key, model) is model and model.fit_key not in self._known:
-                self._waiting[model.fit_key] = [self._store.add_beside(model)]
+                self._waiting[model.fit_key] = [self.store.add_beside(model)]
         self._load_values(jobs.values(), held)
         self._line.expect(len(jobs))
         known = [self._known[key] for key in jobs if key in self._known]
-        self._store.write([trial for job in known for trial in self._settled(job)])
+        self.store.write([trial for job in known for trial in self._settled(job)])
         for job in known:
-            self._line.skip(job.status == FAILED)
+            self._line.add(failed=job.status == FAILED, was_done=True)
         new = sorted(
             (job for key, job in jobs.items() if key not in self._known),
             key=lambda job: -job.parameters.get("n_estimators", 100),
@@ -276,15 +246,14 @@ class _OpenRun:
         self._run_jobs(self._on_scores([job for job in new if job.changes_scores]))
 
     def _run_jobs(self, batches: Iterable[list[Trial]]) -> None:
-        """Run fits, and keep what comes; what lacked memory, or was lost with others, is tried alone."""
-        again = self._keep_all(batches)
-        for job in again:
+        """Run fits and save the outcomes; those out of memory, or lost with others, are tried alone."""
+        for job in self._keep_all(batches):
             self._keep_all([[job]], alone=True)
 
     def _keep_all(self, batches: Iterable[list[Trial]], *, alone: bool = False) -> list[Trial]:
         again: list[Trial] = []
-        # An error while results are kept ends the fits before the store is let go.
-        with closing(self._executor.run_unordered(run_trials, batches, self._bench)) as results:
+        # An error while results are saved ends the fits before the store is closed.
+        with closing(self.executor.run_unordered(run_trials, batches, self._bench)) as results:
             for batch in results:
                 found: list[Trial] = []
                 for result in batch:
@@ -301,36 +270,34 @@ class _OpenRun:
         return again
 
     def _keep(self, found: Sequence[Trial]) -> None:
-        """Keep what came of fits, for every trial that waits for one of them."""
+        """Save the outcomes of fits, for every trial that waits for one of them."""
         ended = [replace(own, status=FAILED) if own.status == OUT_OF_MEMORY else own for own in found]
         scores = {own.fit: own.scores for own in ended if own.status == DONE and own.scores is not None}
         kept = [trial for own in ended for trial in self._settled(own)]
-        self._store.write(kept, scores, len(self._data.parts["validation"]))
+        self.store.write(kept, scores, len(self.data.parts["validation"]))
         for own in ended:
             if own.status == IMPOSSIBLE:
                 self._impossible[own.set_key] = str(own.error)
-                self._line.skip(False)
-            else:
-                self._line.add(1, int(own.status == FAILED))
+            self._line.add(failed=own.status == FAILED, was_done=own.status == IMPOSSIBLE)
 
     def _settled(self, job: Trial) -> list[Trial]:
-        """Give the trials that wait for a fit, with what came of it."""
+        """Return the trials that wait for a fit, with its outcome."""
         self._known[job.fit_key] = replace(job, scores=None)
         waiting = self._waiting.pop(job.fit_key, [])
         return [trial.told(job) for trial in waiting if trial.status == PENDING]
 
     def _lost(self, lost: LostTask[list[Trial]]) -> Trial:
-        """Give what is left of a fit that took its workers with it."""
+        """Return the outcome of a fit whose workers died."""
         (job,) = lost.task
         if not lost.deaths:  # of a cluster
             return replace(job, status=FAILED, error=lost.reason, scores=None)
         status = FAILED if lost.phase or job.changes_scores else IMPOSSIBLE
-        told = _LATE[status].format(self._config.models.deadline) if lost.late else None
+        told = _LATE[status].format(self.config.models.deadline) if lost.late else None
         error = told or _CRASHED[status].format(lost.deaths)
         return replace(job, status=status, error=error, scores=None)
 
     def _possible(self, jobs: Iterable[Trial]) -> Iterator[list[Trial]]:
-        """Give fits one by one, without those that are known to have nothing to train on."""
+        """Return fits one by one, without those that have no training set."""
         for job in jobs:
             lacking = self._no_values.get(job.settings.get("algorithm", ""))
             error = lacking or self._impossible.get(job.set_key)
@@ -340,7 +307,7 @@ class _OpenRun:
                 self._keep([replace(job, status=IMPOSSIBLE, error=error)])
 
     def _on_scores(self, jobs: Sequence[Trial]) -> Iterator[list[Trial]]:
-        """Give what is to be done to scores, model by model: what is fitted for one serves all of its own."""
+        """Return the trials on scores, model by model, which share the fits of that model."""
         by_model: dict[str, list[Trial]] = {}
         for job in jobs:
             by_model.setdefault(key_of(dict(job.parameters)), []).append(job)
@@ -351,53 +318,52 @@ class _OpenRun:
                 self._keep([replace(job, status=FAILED, error=error) for job in own])
                 continue
             ready = [self._with_scores(job) for job in own]
-            if isinstance(self._executor, ThreadExecutor):  # which share what is fitted
+            if isinstance(self.executor, ThreadExecutor):  # threads share fits anyway
                 yield from ([job] for job in ready)
             else:
                 yield ready
 
     def _with_scores(self, job: Trial) -> Trial:
-        """Give a fit as it is sent out: with the model's scores, if it is to change them."""
+        """Return a fit with the scores of its model, if it changes them."""
         job = replace(self._shared(job), status=PENDING, error=None, scores=None)
         if not job.changes_scores:
             return job
         model = self._known[job.untouched().fit_key]
-        return replace(job, scores=np.concatenate(list(self._store.scores(model.fit).values())))
+        return replace(job, scores=self.store.all_scores(model.fit))
 
     def _load_values(self, jobs: Iterable[Trial], held: ExitStack) -> None:
-        """Read the values of the training part from the store, or make them; then make the bench ready."""
+        """Read the values of the training part from the store, or compute them; then make the bench."""
         asked = dict.fromkeys(job.settings["algorithm"] for job in jobs if "algorithm" in job.settings)
         new = [own for own in asked if own not in self._valuations and own not in self._no_values]
         for algorithm in new:
-            found = self._store.values(algorithm)
+            found = self.store.values(algorithm)
             if found is None:
                 start = time.monotonic()
                 found = self._make_values(algorithm)
-                self._store.save_values(algorithm, found, time.monotonic() - start)
+                self.store.save_values(algorithm, found, time.monotonic() - start)
             if isinstance(found, str):
                 self._no_values[algorithm] = found
             else:
                 self._valuations[algorithm] = found
         if self._bench is None or new:
             self._bench = Bench(
-                self._data,
-                self._config,
+                self.data,
+                self.config,
                 dict(self._valuations),
-                workers=self._workers,
-                given=self._given,
-                named=self._store.named,
+                workers=self.workers,
+                given=self.given,
+                named=self.store.named,
                 tables=self._on_shelf(held),
             )
 
     def _on_shelf(self, held: ExitStack) -> tuple[Table, Table] | None:
-        """Put large tables into files, for workers of this machine."""
-        tables = [self._data.part("train").table, self._data.part("validation", "test").table]
+        """Write large tables into files, for workers on this machine."""
+        tables = [self.data.part("train").table, self.data.part("validation", "test").table]
         size = sum(column.data.nbytes for table in tables for column in table.columns)
-        if not isinstance(self._executor, ProcessExecutor) or size < _LARGE or not tables[0].is_named:
+        is_near, path = isinstance(self.executor, ProcessExecutor), self.store.path
+        if path is None or not is_near or size < _LARGE or not tables[0].is_named:
             return None
-        if self._store.path is None:
-            return None
-        folder = self._store.path / SHELF
+        folder = path / SHELF
         folder.mkdir(exist_ok=True)
         held.callback(rmtree, folder, ignore_errors=True)
         training, evaluation = (
@@ -406,32 +372,32 @@ class _OpenRun:
         return training, evaluation
 
     def _make_values(self, algorithm: str) -> Valuation | str:
-        """Value the training part; say why not, if that crashes or hangs again and again.
+        """Value the training part; return the reason if that crashes or hangs repeatedly.
 
-        On a cluster, every worker has a part in values that come of many fits; others are made by one worker.
+        On a cluster, values from many fits are computed by all workers, others by one worker.
         """
-        config, there = self._config, self._data.problem.table.names
+        config, there = self.config, self.data.problem.table.names
         valuator = make_valuator(
             algorithm,
             estimators=_estimators(config),
             n_bags=config.valuation.bags,
             unseen_fraction=config.valuation.unseen_fraction,
             z_exclude={
-                name: [*self._data.excluded, *(source for source in sources if source in there)]
-                for name, sources in self._data.sources.items()
+                name: [*self.data.excluded, *(source for source in sources if source in there)]
+                for name, sources in self.data.sources.items()
             },
             random_state=config.seed,
-            n_jobs=self._workers,
-            progress=self._progress,
+            n_jobs=self.workers,
+            progress=self.progress,
         )
-        problem = self._data.problem.take(self._data.parts["train"])
-        sends_fits = self._client is not None and getattr(valuator, "sends_fits", False)
-        if sends_fits or isinstance(self._executor, ThreadExecutor):
-            with on_cluster(self._client):
+        problem = self.data.problem.take(self.data.parts["train"])
+        sends_fits = self.client is not None and getattr(valuator, "sends_fits", False)
+        if sends_fits or isinstance(self.executor, ThreadExecutor):
+            with on_cluster(self.client):
                 return _value(valuator, problem)
         deaths = 0
         while deaths < _TRIES:
-            (made,) = self._executor.run(_value, [valuator], problem)
+            (made,) = self.executor.run(_value, [valuator], problem)
             if not isinstance(made, LostTask):
                 return made
             if not made.deaths:
@@ -442,7 +408,7 @@ class _OpenRun:
 
 
 def _value(valuator: Any, problem: Problem, stop: threading.Event | None = None) -> Valuation:
-    """Value rows: what executors call."""
+    """Value rows; executors call this."""
     valuation: Valuation = valuator.fit_problem(problem).valuation_
     return valuation
 
@@ -455,7 +421,7 @@ def _estimators(config: Config) -> list[Any] | None:
 
 
 class ProgressLine:
-    """Fits done, failed, per second, and time left: a bar on terminals, in notebooks, or lines elsewhere.
+    """Shows fits done, failed, per second, and time left: a bar on terminals and in notebooks, else lines.
 
     Parameters
     ----------
@@ -473,16 +439,14 @@ class ProgressLine:
     def __enter__(self) -> ProgressLine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
         if self._show:
             print(self.line(), file=progress_stream(), flush=True)
 
     def expect(self, more: int) -> None:
-        """Count fits that are to be done, or were done before; the clock starts with the first."""
+        """Add to the expected number of fits; the clock starts with the first."""
         if self._total == 0:
             self._start = self._said = time.monotonic()
             if self._show:
@@ -491,27 +455,21 @@ class ProgressLine:
         if self._bar is not None:
             set_total(self._bar, self._total)
 
-    def skip(self, failed: bool) -> None:
-        """Count a fit that needs no doing: done before, or without a training set."""
-        self._skipped += 1
+    def add(self, *, failed: bool, was_done: bool = False) -> None:
+        """Count a fit; one that was done earlier, or has no training set, takes no time."""
+        self._skipped += was_done
+        self._done += not was_done
         self._failed += failed
         if self._bar is not None:
-            self._bar.initial += 1
-            self._bar.update()
-
-    def add(self, done: int, failed: int) -> None:
-        """Count fits that were done now, and those of them that failed."""
-        self._done += done
-        self._failed += failed
-        if self._bar is not None:
+            self._bar.initial += was_done
             self._bar.set_postfix(failed=self._failed, refresh=False)
-            self._bar.update(done)
-        elif self._show and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+            self._bar.update()
+        elif self._show and not was_done and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             print(self.line(), file=progress_stream(), flush=True)
 
     def line(self) -> str:
-        """Say it in one line."""
+        """Return the progress in one line."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         counted = self._skipped + self._done
         left = seconds / self._done * (self._total - counted) if self._done else 0.0
@@ -528,7 +486,7 @@ def _shown(seconds: float) -> str:
 
 
 def estimate_seconds(config: Config, n_jobs: int | None, given: Given | None = None) -> float:
-    """Time some models on the whole training part, of LightGBM only their first trees, and multiply."""
+    """Time some models on the whole training part (LightGBM: their first trees), and extrapolate."""
     plan, workers = GridProposer.of(config), n_workers(n_jobs)
     bench = Bench(read_data(config), config, workers=workers, given=given)
     by_trees = config.models.estimator == LIGHTGBM and not config.models.pipeline

@@ -1,11 +1,10 @@
-"""Read one table of a configuration, and name the place of whatever is wrong with it."""
+"""Read one table of a configuration; errors name the place of the wrong value."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import reprlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,23 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fado._messages import closest_names, list_names
-
-__all__ = [
-    "MOST_SEEDS",
-    "Parameter",
-    "Section",
-    "as_amount",
-    "as_share",
-    "as_text",
-    "as_whole",
-    "draw_models",
-    "is_number",
-    "plain_reader",
-    "read_parameter",
-    "read_space",
-    "shown",
-    "shown_place",
-]
+from fado._records import is_number
 
 Item = TypeVar("Item")
 
@@ -39,7 +22,7 @@ _DIGITS = 1000  # of a whole number that can be shown
 
 
 class _Short(reprlib.Repr):
-    """The form in which messages show values: that of Python, cut short where it is long or deep."""
+    """Python's form of a value, shortened where it is long or deep, for messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,20 +46,13 @@ def shown(value: Any) -> str:
     return _Short().repr(value)
 
 
-def shown_place(place: str, key: str | int) -> str:
-    """Give the place of an entry: ``interventions.uar`` and ``alphas`` make ``interventions.uar.alphas``."""
-    if isinstance(key, int):
-        return f"{place}[{key}]"
-    return f"{place}.{key}" if place else key
-
-
 class Section:
-    """A table of the configuration that knows where it stands and which of its keys have been read.
+    """A table of the configuration that knows its place and which of its keys have been read.
 
     Examples
     --------
     >>> section = Section({"alphas": [0.0, 0.5, 1.5]}, "interventions.uar")
-    >>> section.shares("alphas")
+    >>> section.different("alphas", [], as_share)
     Traceback (most recent call last):
     ValueError: `interventions.uar.alphas[2]` must be a number in [0, 1], got 1.5.
     """
@@ -90,30 +66,30 @@ class Section:
         self._read: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
+        self._read.add(key)
         return key in self._table
 
     def __iter__(self) -> Any:
         return iter(self._table)
 
     def at(self, key: str) -> str:
-        """Give the place of a key."""
-        return shown_place(self.place, key)
+        """Return the place of a key: ``alphas`` of ``interventions.uar`` is ``interventions.uar.alphas``."""
+        return f"{self.place}.{key}" if self.place else key
 
     def take(self, key: str, default: Any = REQUIRED) -> Any:
-        """Give whatever stands under a key."""
-        self._read.add(key)
-        if key in self._table:
+        """Return the value of a key."""
+        if key in self:
             return self._table[key]
         if default is REQUIRED:
             raise ValueError(f"`{self.at(key)}` is missing: set it.")
         return default
 
-    def section(self, key: str) -> Section:
-        """Give a table inside this one."""
-        return Section(self.take(key), self.at(key))
+    def section(self, key: str, default: Any = REQUIRED) -> Section:
+        """Return a table inside this one."""
+        return Section(self.take(key, default), self.at(key))
 
     def done(self) -> None:
-        """Refuse keys that nobody has read."""
+        """Raise a ValueError for keys that were not read."""
         for key in self._table:
             if key not in self._read:
                 close = difflib.get_close_matches(str(key), self._read, n=1)
@@ -121,46 +97,44 @@ class Section:
                 raise ValueError(f"`{self.at(key)}` is not a key of the configuration: {hint}")
 
     def switch(self, key: str, default: bool) -> bool:
-        """Give a key's true or false."""
+        """Return a boolean."""
         value = self.take(key, default)
         if not isinstance(value, bool):
             raise ValueError(f"`{self.at(key)}` must be true or false, got {shown(value)}.")
         return value
 
     def text(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> str:
-        """Give a key's text, one of some choices if there are any."""
+        """Return a text, one of some choices if there are any."""
         return as_text(self.take(key, default), self.at(key), choices)
 
     def whole(self, key: str, default: Any = REQUIRED, at_least: int = 0, *, at_most: int) -> int:
-        """Give a key's whole number; `at_most` is what no machine gets through, or no library takes."""
-        return as_whole(self.take(key, default), self.at(key), at_least, at_most)
+        """Return a whole number between two bounds."""
+        value, place = self.take(key, default), self.at(key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+            raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {shown(value)}.")
+        if value > at_most:
+            raise ValueError(f"`{place}` must be at most {at_most:,}, got {shown(value)}.")
+        return value
 
     def number(self, key: str, default: Any = REQUIRED, *, above: float, below: float = math.inf) -> float:
-        """Give a key's number, strictly between two bounds."""
-        value = self.take(key, default)
-        if not is_number(value) or not above < value < below:
-            bounds = f"in ({above:g}, {below:g})" if below < math.inf else f"above {above:g}"
-            raise ValueError(f"`{self.at(key)}` must be a number {bounds}, got {shown(value)}.")
-        return float(value)
-
-    def shares(self, key: str, default: Any = REQUIRED) -> tuple[float, ...]:
-        """Give a key's list of different numbers in [0, 1]."""
-        return self.different(key, default, as_share)
+        """Return a number strictly between two bounds."""
+        what = f"a number in ({above:g}, {below:g})" if below < math.inf else f"a number above {above:g}"
+        return as_number(self.take(key, default), self.at(key), what, lambda own: above < own < below)
 
     def texts(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> tuple[str, ...]:
-        """Give a key's list of different texts."""
+        """Return a list of different texts."""
         return self.different(key, default, lambda value, place: as_text(value, place, choices))
 
     def different(self, key: str, default: Any, read: Callable[[Any, str], Item]) -> tuple[Item, ...]:
-        """Give a key's list, each entry read by a function, none of them twice."""
+        """Return a list of different entries, each read by a function."""
         values = self.take(key, default)
-        if values is None and default is not REQUIRED:  # as a dict in Python may say that nothing is set
+        if values is None and default is not REQUIRED:  # a dict in Python may use None for no value
             values = default
         if not isinstance(values, list | tuple):
             raise ValueError(f"`{self.at(key)}` must be a list, got {shown(values)}.")
         found: list[Item] = []
         for position, value in enumerate(values):
-            place = shown_place(self.at(key), position)
+            place = f"{self.at(key)}[{position}]"
             item = read(value, place)
             if item in found:
                 raise ValueError(f"`{place}` repeats {shown(value)}: list it once.")
@@ -168,15 +142,8 @@ class Section:
         return tuple(found)
 
 
-def is_number(value: Any) -> bool:
-    """Tell whether this is a number that a float can hold, and no boolean."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return abs(value) <= sys.float_info.max
-
-
 def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
-    """Give a text, or say what is wrong with it."""
+    """Return a text, or raise a ValueError."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"`{place}` must be a text, got {shown(value)}.")
     if choices and value not in choices:
@@ -184,39 +151,28 @@ def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
     return value
 
 
-def as_whole(value: Any, place: str, at_least: int, at_most: int) -> int:
-    """Give a whole number, or say what is wrong with it."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {shown(value)}.")
-    if value > at_most:
-        raise ValueError(f"`{place}` must be at most {at_most:,}, got {shown(value)}.")
-    return value
+def as_number(value: Any, place: str, what: str, is_right: Callable[[float], bool]) -> float:
+    """Return a number, or raise a ValueError that says what it must be."""
+    if not is_number(value) or not is_right(value):
+        raise ValueError(f"`{place}` must be {what}, got {shown(value)}.")
+    return float(value)
 
 
 def as_share(value: Any, place: str) -> float:
-    """Give a number in [0, 1], or say what is wrong with it."""
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"`{place}` must be a number in [0, 1], got {shown(value)}.")
-    return float(value)
-
-
-def as_amount(value: Any, place: str) -> float:
-    """Give a number of at least 0, or say what is wrong with it."""
-    if not is_number(value) or value < 0:
-        raise ValueError(f"`{place}` must be a number of at least 0, got {shown(value)}.")
-    return float(value)
+    """Return a number in [0, 1], or raise a ValueError."""
+    return as_number(value, place, "a number in [0, 1]", lambda own: 0 <= own <= 1)
 
 
 def _listed(choices: Sequence[str]) -> str:
     return " or ".join(map(repr, choices))
 
 
-Reader = Callable[[Any, str, str], Any]  # of a value, the name of its parameter, and its place
+Reader = Callable[[Any, str, str], Any]  # takes a value, the name of its parameter, and its place
 
 _INT = 2**31 - 1
 _FLOAT = 1e12
 
-# scikit-learn's spelling of every parameter that may be set, whether it is whole, and its ends.
+# The parameters that may be set: whether each is a whole number, and its bounds.
 _NUMBERS: dict[str, tuple[bool, float, float]] = {
     "n_estimators": (True, 1, 1_000_000),
     "num_leaves": (True, 2, 131_072),
@@ -284,13 +240,14 @@ def draw_models(space: dict[str, Parameter], count: int, seed: int) -> list[dict
     ]
 
 
-def read_space(section: Section, read: Reader) -> dict[str, Parameter]:
-    """Read the space from the configuration, each value by a function."""
+def read_space(space: Mapping[str, Any], place: str, read: Reader) -> dict[str, Parameter]:
+    """Read how parameters are drawn, each value by a function."""
+    section = Section(space, place)
     return {name: _read(section.take(name), name, section.at(name), read) for name in section}
 
 
 def plain_reader(of: str, names: Sequence[str] | None) -> Reader:
-    """Give what checks one value of a parameter of any estimator."""
+    """Return the check of one value of a parameter of any estimator."""
 
     def read(value: Any, name: str, place: str) -> Any:
         if names is not None and name not in names:
@@ -325,7 +282,7 @@ def _read(given: Any, name: str, place: str, read: Reader) -> Parameter:
     where = section.at("log_uniform")
     if not isinstance(ends, list | tuple) or len(ends) != 2:
         raise ValueError(f"`{where}` must be a list of two ends, got {shown(ends)}.")
-    low, high = (read(end, name, shown_place(where, j)) for j, end in enumerate(ends))
+    low, high = (read(end, name, f"{where}[{j}]") for j, end in enumerate(ends))
     if not (is_number(low) and is_number(high)) or not 0 < low <= high:
         raise ValueError(f"`{where}` must rise from a number above 0, got {shown(ends)}.")
     return Parameter(low=low, high=high)

@@ -1,4 +1,4 @@
-"""The settings of an experiment, frozen, and the metrics that they may name; `_config.py` reads them."""
+"""The frozen settings of an experiment, and the registry of metrics; `_config.py` reads the settings."""
 
 from __future__ import annotations
 
@@ -6,45 +6,19 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
+from fado._checks import ClassRegistry
 from fado._messages import closest_names
-from fado._registry import load_plugins
-from fado.experiment._estimators import LIGHTGBM, describe_object
+from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
 from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_class, utility_names
 from fado.valuation import valuator_class, valuator_names
-
-__all__ = [
-    "BUDGET_FIELDS",
-    "CROSSED",
-    "EACH",
-    "GIVEN",
-    "PLUGIN_FIELDS",
-    "Config",
-    "DataConfig",
-    "EvaluationConfig",
-    "Given",
-    "Grid",
-    "ModelsConfig",
-    "SplitConfig",
-    "ValuationConfig",
-    "apply_metric",
-    "check_metric_name",
-    "decides_data",
-    "lacking_plugins",
-    "metric_functions",
-    "metric_names",
-    "plugins_used",
-    "ratio_name",
-    "register_metric",
-]
 
 CROSSED, EACH = "crossed", "each"  # how several protected attributes are measured
 BUDGET_FIELDS = {
@@ -55,9 +29,8 @@ BUDGET_FIELDS = {
 }
 GIVEN = "given"  # the method of a split that comes with data in memory
 
-# What settings that came later were before there were any.
-_BEFORE: dict[str, dict[str, Any]] = {
-    "data": {"given": False},
+# Defaults that a store leaves out: the names of fits are made of what it has.
+_USUAL: dict[str, dict[str, Any]] = {
     "models": {"estimator": LIGHTGBM, "pipeline": ()},
     "evaluation": {
         "groups": CROSSED,
@@ -70,15 +43,13 @@ _BEFORE: dict[str, dict[str, Any]] = {
     },
 }
 
-# What is tried of one intervention: per key of its table a list, or a setting that has one value.
+# The values to try of one intervention: per key of its table a list, or one value.
 Grid = dict[str, Any]
-
-_LATER_INTERVENTIONS = ("fairlearn_grid",)  # beside those on scores: earlier stores say nothing of them
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Where the table comes from, and what its columns are."""
+    """The source of the table, and the roles of its columns."""
 
     path: str | None = None
     generator: str | None = None
@@ -97,7 +68,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which rows train, validate and test: by the values of a column, at random by shares, or as given."""
+    """The split into parts: by the values of a column, at random by shares, or as given."""
 
     method: str
     column: str | None
@@ -137,7 +108,7 @@ class ModelsConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """How models are measured: at one budget of the four, by the metrics that all have and some more."""
+    """How models are measured: one of four budgets, and further metrics."""
 
     max_fpr: float | None = None
     threshold: str = "test"
@@ -151,14 +122,9 @@ class EvaluationConfig:
 
     @property
     def budget(self) -> Budget:
-        """What sets the threshold of decisions."""
-        if self.max_selection_rate is not None:
-            return Budget("selection_rate", self.max_selection_rate)
-        if self.top_k is not None:
-            return Budget("top_k", self.top_k)
-        if self.fixed_threshold is not None:
-            return Budget("threshold", self.fixed_threshold)
-        return Budget("fpr", 0.05 if self.max_fpr is None else self.max_fpr)
+        """The budget of decisions."""
+        limits = {kind: getattr(self, name) for kind, name in BUDGET_FIELDS.items()}
+        return Budget.read(next((own for own in limits.items() if own[1] is not None), None))
 
 
 @dataclass(frozen=True)
@@ -174,29 +140,31 @@ class Config:
     evaluation: EvaluationConfig
 
     @property
+    def on_scores(self) -> list[str]:
+        """The keys of the interventions on scores in this experiment."""
+        asked = self.interventions
+        return [own.key for own in intervention_entries() if own.changes_scores and asked[own.key]]
+
+    @property
     def attributes(self) -> tuple[str, ...]:
-        """The protected attributes, if each is measured for itself; none if they are crossed."""
+        """The protected attributes, if each is measured separately; none if they are crossed."""
         if self.evaluation.groups == CROSSED:
             return ()
         return tuple(expression.strip() for expression in self.data.protected)
 
     def flat(self) -> dict[str, Any]:
-        """Give every setting by its place, as two configurations are compared and as a report shows one."""
+        """Return every setting by its place, for comparisons and reports."""
         settings = asdict(self)
-        settings["data"].pop("path")
-        for entry in intervention_entries():
-            later = entry.changes_scores or entry.key in _LATER_INTERVENTIONS
-            if later and not settings["interventions"].get(entry.key):
-                settings["interventions"].pop(entry.key, None)
-        for section, before in _BEFORE.items():
-            for name, value in before.items():
+        del settings["data"]["path"]
+        for section, usual in _USUAL.items():
+            for name, value in usual.items():
                 if settings[section][name] == value:
                     settings[section].pop(name)
         return _flattened(settings, "")
 
     @property
     def source(self) -> dict[str, Any]:
-        """The configuration as plain data: what a TOML file would say, and what a store keeps."""
+        """The configuration as plain data, as in a TOML file; stores save it."""
         table: dict[str, Any] = {name: _told(own) for name, own in asdict(self).items() if name != "seed"}
         if self.data.generator is None:
             del table["data"]["rows"], table["data"]["variant"]
@@ -216,14 +184,14 @@ class Config:
 
 
 def _told(table: dict[str, Any]) -> dict[str, Any]:
-    """Give a table as TOML has it: with lists, and without what is not set."""
+    """Return a table in the form of TOML: with lists, and without None."""
     return {
         name: list(own) if isinstance(own, tuple) else own for name, own in table.items() if own is not None
     }
 
 
 def ratio_name(ratio: str, attribute: str | None) -> str:
-    """Give what a ratio is called if it is that of one attribute.
+    """Return the name of a ratio of one attribute.
 
     Examples
     --------
@@ -234,7 +202,7 @@ def ratio_name(ratio: str, attribute: str | None) -> str:
 
 
 def decides_data(name: str) -> bool:
-    """Tell whether a setting, by its place, decides what the data or their parts are."""
+    """Return whether a setting, by its place, changes the data or their parts."""
     return name.startswith(("data.", "split.", "seed")) and name != "data.exclude"
 
 
@@ -251,7 +219,7 @@ def _flattened(table: dict[str, Any], place: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Given:
-    """Objects that no file can hold; a configuration notes what they are called."""
+    """Objects that were passed in Python; a configuration has only their names."""
 
     estimator: Any = None
     space: Mapping[str, Any] | None = None
@@ -262,33 +230,18 @@ class Given:
             from sklearn.base import clone
 
             describe_object(self.estimator)
-            object.__setattr__(self, "estimator", clone(self.estimator))  # the user's may change
+            object.__setattr__(self, "estimator", clone(self.estimator))  # the user may change theirs
         for name, function in self.metrics.items():
             check_metric_name(name)
             if not callable(function):
                 raise TypeError(f"The metric {name!r} must be a function, got {function!r}.")
 
-    def added_to(self, table: Any) -> Any:
-        """Give a configuration that names what is given; one that is none stays for its reader to refuse."""
-        if not isinstance(table, Mapping):
-            return table
-        named = deepcopy(dict(table))
-        if self.estimator is not None:
-            _section(named, "models")["estimator"] = describe_object(self.estimator)
-        if self.space is not None:
-            _section(named, "models")["space"] = deepcopy(dict(self.space))
-        if self.metrics:
-            evaluation = _section(named, "evaluation")
-            before = evaluation.get("metrics", [])
-            if isinstance(before, list | tuple):
-                evaluation["metrics"] = [*before, *(name for name in self.metrics if name not in before)]
-        return named
 
-
-def _section(table: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give a table of the configuration, to be changed, or an empty one that nobody reads."""
-    own = table.setdefault(name, {})
-    return own if isinstance(own, dict) else {}
+def estimator_of(config: Config, given: Given | None) -> Any:
+    """Return the estimator that was passed in Python, or make the one that a configuration names."""
+    if given is not None and given.estimator is not None:
+        return given.estimator
+    return make_estimator(config.models.estimator, config.models.pipeline)
 
 
 PLUGIN_FIELDS = ("kind", "name", "module", "package")
@@ -297,7 +250,7 @@ _SHOWN = 80  # characters of what a store says
 
 
 def plugins_used(config: Config) -> list[dict[str, str]]:
-    """Say where the valuators, utilities and interventions come from that are not of this package."""
+    """Return the origins of the valuators, utilities and interventions of other packages."""
     classes = _classes()
     used = []
     for kind, name in _names_used(config):
@@ -309,7 +262,7 @@ def plugins_used(config: Config) -> list[dict[str, str]]:
 
 
 def lacking_plugins(config: Config, plugins: Sequence[Mapping[str, str]]) -> list[str]:
-    """Name what a store's experiment used and nobody has registered here, with the module it came from."""
+    """Name what the experiment of a store used and is not registered here, with its module."""
     registered = _classes()
     noted = {(own["kind"], own["name"]): own for own in plugins}
     lacking = []
@@ -325,7 +278,7 @@ def lacking_plugins(config: Config, plugins: Sequence[Mapping[str, str]]) -> lis
 
 
 def _classes() -> dict[tuple[str, str], Any]:
-    """Give all registered classes by their kind and name."""
+    """Return all registered classes by their kind and name."""
     return {
         **{("valuator", name): valuator_class(name) for name in valuator_names()},
         **{("utility", name): utility_class(name) for name in utility_names()},
@@ -334,7 +287,7 @@ def _classes() -> dict[tuple[str, str], Any]:
 
 
 def _names_used(config: Config) -> Iterator[tuple[str, str]]:
-    """List what a configuration asks for, each once; what a store says may be of any kind."""
+    """List the names that a configuration uses, each once."""
     found = {("valuator", name): None for name in config.valuation.algorithms}
     for key, grid in config.interventions.items():
         if grid:
@@ -347,7 +300,7 @@ def _names_used(config: Config) -> Iterator[tuple[str, str]]:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+_FUNCTIONS: Any = ClassRegistry("metric")
 _NAME = re.compile(r"[A-Za-z]\w*")
 _TAKEN = {"threshold", "fpr", "tpr", "selection_rate", "selected", *RATIO_NAMES}
 
@@ -358,15 +311,20 @@ def register_metric(name: str) -> Callable[[Function], Function]:
     Parameters
     ----------
     name : str
-        A word that no other metric has. The metric's columns are ``validation_<name>`` and ``test_<name>``.
+        A word that no other metric has. The columns are ``validation_<name>`` and ``test_<name>``.
 
     Returns
     -------
     callable
         A decorator for a function that returns a number, or NaN if it is undefined. The function is called
-        with the labels (an array of bool), the scores and the groups (an array of their names) of the rows of
-        one part. If it has parameters of these names, it also gets the ``threshold`` of decisions, the rows'
-        ``sample_weight`` (None if they have none), and the other ``metrics`` of the part, a dict by name.
+        with the labels (an array of bool), the scores and the groups (an array of names) of the rows of one
+        part. If it has parameters of these names, it also gets the ``threshold`` of decisions, the
+        ``sample_weight`` (None without weights), and the other ``metrics`` of the part, a dict by name.
+
+    See Also
+    --------
+    fado.experiment.Experiment : Takes further metrics as an argument, too.
+    Results.remeasure : Measures all models again by other metrics.
 
     Examples
     --------
@@ -376,49 +334,42 @@ def register_metric(name: str) -> Callable[[Function], Function]:
     ...     return ((scores >= threshold) == y_true).mean()
     """
     check_metric_name(name)
-
-    def enter(function: Function) -> Function:
-        known = _FUNCTIONS.get(name)
-        if known is not None and _named(known) != _named(function):
-            raise ValueError(f"There is a metric called {name!r} already, {_named(known)}.")
-        _FUNCTIONS[name] = function
-        return function
-
-    return enter
+    decorator: Callable[[Function], Function] = _FUNCTIONS.register(name)
+    return decorator
 
 
 def metric_names() -> tuple[str, ...]:
     """List the metrics, in the order in which they were registered."""
-    load_plugins()
-    return tuple(_FUNCTIONS)
+    names: tuple[str, ...] = _FUNCTIONS.names()
+    return names
 
 
 def metric_functions(
     names: Iterable[str], given: Mapping[str, Callable[..., Any]] | None = None
 ) -> dict[str, Callable[..., Any]]:
-    """Find the functions of some names: those that are given, else those that are registered."""
+    """Find the functions of some names among given and registered ones."""
     known = {name: _FUNCTIONS[name] for name in metric_names()} | dict(given or {})
     found = {}
     for name in names:
         if name not in known:
             raise ValueError(
                 f"There is no metric {name!r}{closest_names(name, list(known), ': register it, ')}"
-                "or hand it over in Python, by `metrics`."
+                "or pass it in Python, as `metrics`."
             )
         found[name] = known[name]
     return found
 
 
 def check_metric_name(name: Any) -> None:
-    """Refuse a name that no column can have, or that another metric has."""
+    """Check the name of a metric."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.endswith(("_low", "_high")):
         raise ValueError(f"A metric's name must be a word, such as 'f1', got {name!r}.")
     if name in _TAKEN:
-        raise ValueError(f"{name!r} is the name of a metric that every experiment may have: choose another.")
+        raise ValueError(f"{name!r} is the name of a built-in metric: choose another name.")
 
 
 def apply_metric(name: str, function: Callable[..., Any], *rows: Any, **offered: Any) -> float:
-    """Give what a metric of the user's own says of some rows, or say in a sentence what is wrong with it.
+    """Return the value of a user's metric, or raise a ValueError if it fails.
 
     Examples
     --------
@@ -436,12 +387,12 @@ def apply_metric(name: str, function: Callable[..., Any], *rows: Any, **offered:
     except (TypeError, ValueError):
         number = math.inf
     if math.isinf(number):
-        raise ValueError(f"The metric {name!r} must give a number or NaN, got {str(value)[:80]}.")
+        raise ValueError(f"The metric {name!r} must return a number or NaN, got {str(value)[:80]}.")
     return number
 
 
 def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose what a function has parameters for."""
+    """Select the arguments for which a function has parameters."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # of some that are written in C
@@ -449,12 +400,8 @@ def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
     return {name: value for name, value in offered.items() if name in parameters}
 
 
-def _named(function: Any) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
 @register_metric("equalized_odds_ratio")
 def _equalized_odds_ratio(y_true: Any, scores: Any, groups: Any, metrics: Mapping[str, float]) -> float:
-    """Give the lesser of the ratios of false-positive and true-positive rates between groups."""
+    """Return the lesser of the ratios of false-positive and true-positive rates between groups."""
     ratios = metrics["fpr_ratio"], metrics["tpr_ratio"]
     return math.nan if any(map(math.isnan, ratios)) else min(ratios)

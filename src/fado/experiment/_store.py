@@ -1,6 +1,6 @@
 """The store of an experiment: a directory with one SQLite file of trials, and a file of values per algorithm.
 
-Somebody else may have written it. All of it is checked when it is read, and nothing in it is ever unpickled.
+Somebody else may have written it. Everything is checked when it is read, and nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -41,8 +40,6 @@ from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 from fado.valuation import Valuation
 
-__all__ = ["DATABASE", "FORMAT", "SHELF", "Store", "check_metrics", "differences"]
-
 FORMAT = 1
 DATABASE, LOCK, VALUES, SHELF = "experiment.sqlite", "lock", "values", "shelf"
 _MOST = 2**53  # rows, or anything else that is counted
@@ -59,23 +56,23 @@ Scores = npt.NDArray[np.float64]
 
 
 class Store:
-    """What an experiment has done so far.
+    """The trials and values of an experiment so far.
 
-    One thread of the one process that holds the store's lock writes; any number may read meanwhile. A method
-    that writes returns when all of it is on the disk. Every row of the file carries a seal, and one whose
-    seal is broken is as good as absent: its trial is run again.
+    One thread of the process that holds the store's lock writes; any number of processes may read meanwhile.
+    A method that writes returns when everything is on the disk. Every row of the file has a digest, the seal.
+    A row with a wrong seal counts as absent, and its trial is run again.
 
     Parameters
     ----------
     path : pathlib.Path or None
         The directory; None if the store is in memory.
     database : Database or MemoryDatabase
-        Its open file, or what stands for it.
+        Its open file, or the rows in memory.
 
     Attributes
     ----------
     about : dict
-        What the store says of its experiment: configuration, data, versions.
+        The description of the experiment: configuration, data, versions.
     """
 
     def __init__(self, path: Path | None, database: Database | MemoryDatabase) -> None:
@@ -93,21 +90,21 @@ class Store:
     @classmethod
     @contextmanager
     def writing(cls, path: str | os.PathLike[str], about: dict[str, Any]) -> Iterator[Store]:
-        """Open a store to work on it, or make a new one.
+        """Open a store for writing, or make a new one.
 
         Parameters
         ----------
         path : path-like
             The directory.
         about : dict
-            What the store must say of its experiment.
+            The expected description of the experiment.
 
         Raises
         ------
         InUseError
-            If another runner works on it.
+            If another process is writing it.
         ValueError
-            If it belongs to another experiment, holds links, or says what no run writes.
+            If it belongs to another experiment, holds links, or has content that no run writes.
         OSError
             If it cannot be written.
         """
@@ -129,13 +126,13 @@ class Store:
 
     @classmethod
     def in_memory(cls, about: dict[str, Any]) -> Store:
-        """Make a store that lasts as long as somebody holds it, and keeps no values."""
+        """Make a store in memory, which saves no values."""
         return cls(None, MemoryDatabase(about))
 
     @classmethod
     @contextmanager
     def reading(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
-        """Open a store to read it, whether or not a runner works on it."""
+        """Open a store for reading, also while it is being written."""
         path = Path(path)
         if not (path / DATABASE).is_file():
             raise FileNotFoundError(f"There is no store in {str(path)!r}.")
@@ -149,7 +146,7 @@ class Store:
                 except BrokenFileError as error:
                     raise ValueError(
                         f"The store {str(path)!r} is damaged ({error}): run the experiment again, which "
-                        "mends it."
+                        "repairs it."
                     ) from error
                 if database.n_broken:
                     warn_user(f"{database.n_broken} trial(s) of the store are damaged: run it again.")
@@ -159,39 +156,33 @@ class Store:
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials in the order in which they were proposed, and what came of each."""
-        kept = (trial for number, trial in sorted(self._trials.items()) if number >= 0)
-        return [
-            replace(trial, scores=partial(self.chosen_scores, trial.fit))
-            if trial.status == DONE and self.keeps_scores
-            else trial
-            for trial in kept
-        ]
+        """All trials with their outcomes, in the order in which they were proposed."""
+        return [trial for number, trial in sorted(self._trials.items()) if number >= 0]
 
     @property
     def outcomes(self) -> list[Trial]:
-        """What came of all trials that were run, those among them that only others need."""
+        """All trials that were run, including those that only other trials need."""
         return [trial for trial in self._trials.values() if trial.status != PENDING]
 
     @property
     def named(self) -> list[Any]:
-        """What the names of fits are made of, beside the training set and the parameters."""
+        """What the names of fits are made of, in addition to the training set and the parameters."""
         return [self._identity, self._of("seed", "evaluation", "models.estimator", "models.pipeline")]
 
     @property
     def keeps_scores(self) -> bool:
-        """Whether the scores of fits are kept."""
+        """Whether the scores of fits are saved."""
         return bool(self._settings.get("evaluation.keep_scores", False))
 
     def add(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Keep new trials under the next numbers; one that was lost is given its place again."""
+        """Save new trials under the next free numbers."""
         free = (number for number in range(len(self._trials) + len(trials)) if number not in self._trials)
         new = [replace(trial, number=number) for trial, number in zip(trials, free, strict=False)]
         self.write(new)
         return new
 
     def add_beside(self, trial: Trial) -> Trial:
-        """Give a trial that only others need a number of its own."""
+        """Add a trial that only other trials need, with a negative number."""
         number = min([0, *self._trials]) - 1
         self._trials[number] = replace(trial, number=number)
         return self._trials[number]
@@ -199,7 +190,7 @@ class Store:
     def write(
         self, trials: Sequence[Trial], scores: Mapping[str, Scores] | None = None, cut: int = 0
     ) -> None:
-        """Keep what came of trials, and the scores of fits; the first `cut` are of validation rows."""
+        """Save the outcomes of trials and the scores of fits, the first `cut` of validation rows."""
         rows = {"trials": [_row_of(trial) for trial in trials], "scores": []}
         for fit, own in (scores or {}).items():
             rows["scores"].append((fit, cut, len(own), _compressed(own)))
@@ -208,18 +199,18 @@ class Store:
         self._trials |= {trial.number: replace(trial, scores=None) for trial in trials}
 
     def forget_failed(self) -> None:
-        """Let all that failed be tried again."""
+        """Reset all failed trials, so that they are run again."""
         failed = [trial for trial in self._trials.values() if trial.status in (FAILED, IMPOSSIBLE)]
         self.write([_anew(own) for own in failed])
         self._forget_values([name for name, (checksum, *_) in self._values.items() if not checksum])
 
     def values(self, algorithm: str) -> Valuation | str | None:
-        """Read the values by an algorithm; why there are none, if they failed; None if nobody made them.
+        """Read the values of an algorithm; the reason as text if they failed; None if there are none.
 
         Raises
         ------
         ValueError
-            If their file is not as it was written.
+            If their file is damaged.
         """
         name = self._values_name(algorithm)
         if name not in self._values:
@@ -235,9 +226,9 @@ class Store:
         return Valuation.load(path)
 
     def save_values(self, algorithm: str, made: Valuation | str, seconds: float = 0.0) -> None:
-        """Keep values, file first, row second; or why there are none."""
+        """Save values, first the file, then the row; or the reason why there are none."""
         if self.path is None:
-            return  # a run remembers what it made
+            return  # the run itself keeps them
         name = self._values_name(algorithm)
         row = ("", made, seconds)
         with _explained(self.path):
@@ -248,12 +239,12 @@ class Store:
         self._values[name] = row
 
     def scores(self, fit: str) -> dict[str, Scores]:
-        """Read the scores of a fit by the parts of the rows; the validation part may have none.
+        """Read the scores of a fit by part; the validation part may be empty.
 
         Raises
         ------
         ValueError
-            If they are not kept, or not as they were written.
+            If they are not saved, or damaged.
         """
         if not self.keeps_scores:
             raise ValueError(
@@ -269,10 +260,9 @@ class Store:
         cut = rows[0][1]
         return {"validation": found[:cut], "test": found[cut:]}
 
-    def chosen_scores(self, fit: str) -> Scores:
-        """Read a fit's scores of the rows that models are chosen on: of validation, or of test without it."""
-        found = self.scores(fit)
-        return found["validation"] if len(found["validation"]) else found["test"]
+    def all_scores(self, fit: str) -> Scores:
+        """Read the scores of a fit, of the validation rows, then of the test rows."""
+        return np.concatenate(list(self.scores(fit).values()))
 
     def _values_name(self, algorithm: str) -> str:
         return key_of([self._identity, self._of("seed", "data.exclude", "valuation"), algorithm])
@@ -290,7 +280,7 @@ class Store:
             del self._values[name]
 
     def _drop_damaged(self) -> None:
-        """Let what is missing or not as it was written be done again."""
+        """Reset trials and values that are missing or damaged, so that they are computed again."""
         n_broken, lost = self._database.n_broken, []
         files = {name: checksum for name, (checksum, *_) in self._values.items() if checksum}
         gone = [name for name, own in files.items() if _checksum(self._values_file(name)) != own]
@@ -304,22 +294,22 @@ class Store:
             self.write([_anew(own) for own in lost if own.number >= 0])
         n = n_broken + len(gone) + len({own.fit for own in lost})
         if n:
-            warn_user(f"{n} result(s) of the store are missing or damaged; their tasks are done again.")
+            warn_user(f"{n} result(s) of the store are missing or damaged; they are computed again.")
 
 
 def _anew(trial: Trial) -> Trial:
-    """Give a trial as if it had not been run."""
+    """Return a trial without its outcome."""
     return Trial(trial.intervention, trial.settings, trial.model, trial.parameters, number=trial.number)
 
 
 def _compressed(scores: Scores) -> bytes:
-    """Pack scores without losing a bit; bytes of the same place stand together, as near scores share some."""
+    """Compress scores without loss; bytes of the same place are stored together, which compresses better."""
     places = np.ascontiguousarray(scores, dtype="<f8").view(np.uint8).reshape(-1, 8).T
     return bytes(pa.compress(places.tobytes(), "zstd", asbytes=True))
 
 
 def _scores_from(validation: Any, rows: Any, packed: Any) -> Scores | None:
-    """Give scores; None if they are not what a run writes."""
+    """Return scores; None if they are damaged."""
     if not (_is_count(rows, _MOST_SCORES) and _is_count(validation, rows) and isinstance(packed, bytes)):
         return None
     try:
@@ -336,7 +326,7 @@ def _row_of(trial: Trial) -> tuple[Any, ...]:
 
 
 def _trial_from(row: Sequence[Any]) -> Trial:
-    """Give a trial, or refuse what no run writes; a seal says only that it is as somebody wrote it."""
+    """Return a trial; content that no run writes raises an error, even with a correct seal."""
     told = dict(zip(_COLUMNS, row, strict=True))
     for name in ("settings", "parameters"):
         told[name] = read_json(told[name], "a trial")
@@ -366,7 +356,7 @@ def _trial_from(row: Sequence[Any]) -> Trial:
 
 
 def check_metrics(metrics: Any) -> bool:
-    """Tell whether a fit may have had these metrics: rates and ratios are shares, or undefined."""
+    """Return whether metrics are possible: rates and ratios are in [0, 1], or undefined."""
     return isinstance(metrics, dict) and all(
         isinstance(name, str)
         and name.startswith(("validation_", "test_"))
@@ -377,14 +367,14 @@ def check_metrics(metrics: Any) -> bool:
 
 
 def _may_be(name: str, value: float) -> bool:
-    """Tell whether a metric may be a number; thresholds and ends of intervals may be any, also infinite."""
+    """Return whether a metric may have a value; thresholds and ends of intervals may be infinite."""
     if _SHARE.fullmatch(name):
         return -1e-6 <= value <= 1 + 1e-6
     return "_threshold" in name or name.endswith(("_low", "_high")) or _is_number(value)
 
 
 def _is_number(value: Any) -> bool:
-    """Tell whether this is a number that arithmetic survives."""
+    """Return whether this is a number of reasonable size."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -1e300 < value < 1e300
 
 
@@ -393,7 +383,7 @@ def _is_count(value: Any, most: int = _MOST) -> bool:
 
 
 def _is_plain(table: Any) -> bool:
-    """Tell whether settings have names and values that a frame can show."""
+    """Return whether settings have names and values that a frame can show."""
     return isinstance(table, dict) and all(
         not _RESERVED.fullmatch(name) and (_is_number(value) or isinstance(value, str | bool | None))
         for name, value in table.items()
@@ -421,43 +411,42 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(own, str) for own in value.values())
 
 
+def _is_plugin(value: Any) -> bool:
+    return _is_texts(value) and value.keys() == set(PLUGIN_FIELDS)
+
+
 _ABOUT: dict[str, Callable[[Any], bool]] = {
     "settings": lambda own: isinstance(own, dict),
     "configuration": lambda own: isinstance(own, dict),
     "versions": _is_texts,
     "fingerprint": lambda own: isinstance(own, str),
     "summary": lambda own: isinstance(own, list) and all(map(_is_group, own)),
+    "positive": lambda own: isinstance(own, str | None),
+    "plugins": lambda own: own is None or (isinstance(own, list) and all(map(_is_plugin, own))),
 }
 
 
 def _check_about(about: dict[str, Any]) -> None:
-    """Refuse what a store says of its experiment, unless a run may have said it."""
+    """Check the description of the experiment."""
     if not _is_count(about.get("format")):
-        raise ForeignStoreError("its `format` is no number")
+        raise ForeignStoreError("its `format` is not a number")
     if about["format"] != FORMAT:
         raise ForeignStoreError(f"it is of format {about['format']}, and this release knows format {FORMAT}")
     for name, right in _ABOUT.items():
         if not right(about.get(name)):
             raise ForeignStoreError(f"its `{name}` is not what a run writes")
-    if not isinstance(about.get("positive"), str | None):
-        raise ForeignStoreError("its `positive` is no text")
-    plugins = about.get("plugins", [])
-    if not isinstance(plugins, list) or not all(
-        _is_texts(own) and own.keys() == set(PLUGIN_FIELDS) for own in plugins
-    ):
-        raise ForeignStoreError("its `plugins` are not what a run writes")
 
 
 def _check_configuration(table: dict[str, Any]) -> None:
-    """Refuse a configuration that no run could have followed."""
+    """Check the configuration of a store."""
     try:
         config_from(table, stored=True)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ForeignStoreError(f"its configuration is none ({error})") from None
+        raise ForeignStoreError(f"its configuration is wrong ({error})") from None
 
 
 def _check_shown(path: Path, trials: Sequence[Trial]) -> None:
-    """Refuse trials that no frame can show: a setting now a number and now a text, or a parameter as well."""
+    """Check that settings have one type in all trials, and are not also parameters."""
     numeric = {"alpha": True, "algorithm": False, "utility": False}
     for entry in intervention_entries():
         numeric |= {setting.name: setting.kind != "choice" for setting in entry.settings}
@@ -468,7 +457,7 @@ def _check_shown(path: Path, trials: Sequence[Trial]) -> None:
             if value is not None and _is_number(value) != own:
                 raise ValueError(
                     f"The store {str(path)!r} has trials with a {name!r} of {value!r}, which is "
-                    f"{'no' if own else 'a'} number."
+                    f"{'not a' if own else 'a'} number."
                 )
     both = sorted(numeric.keys() & {name for trial in trials for name in trial.parameters})
     if both:
@@ -478,9 +467,9 @@ def _check_shown(path: Path, trials: Sequence[Trial]) -> None:
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
-    """Say in which entries two mappings of plain data differ, and how.
+    """Describe the entries in which two mappings of plain data differ.
 
-    What is not there is as good as None or switched off.
+    A missing entry equals None or False.
 
     Examples
     --------
@@ -500,8 +489,8 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
 
 
 def _refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Refuse to mix results of different experiments."""
-    usual = {"evaluation.groups": CROSSED}  # told of neither where it is so
+    """Raise a ValueError if a store belongs to another experiment."""
+    usual = {"evaluation.groups": CROSSED}  # left out where it is so
     settings = differences(usual | before["settings"], usual | now["settings"])
     found = list(settings.values())
     for name in dict.fromkeys([*before["versions"], *now["versions"]]):
@@ -518,13 +507,13 @@ def _refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
 
 
 def _n_rows(summary: list[dict[str, Any]]) -> int:
-    """Count the rows of all parts, once if several attributes divide them."""
+    """Count the rows of all parts, once if there are several attributes."""
     first = summary[0].get("attribute") if summary else None
     return sum(entry["rows"] for entry in summary if entry.get("attribute") == first)
 
 
 def _check_directory(path: Path) -> None:
-    """Refuse a directory that holds other things; a store killed at its birth has no database yet."""
+    """Refuse a directory with other files; a store that was just begun has no database yet."""
     lock = path / LOCK
     _check_links(path)
     if (path / DATABASE).exists():
@@ -536,7 +525,7 @@ def _check_directory(path: Path) -> None:
 
 
 def _check_links(path: Path) -> None:
-    """Refuse links, pipes and devices: what a store writes must stay in it, and come from it when read."""
+    """Refuse links, pipes and devices: a store reads and writes its own files only."""
     names = [LOCK, *(f"{DATABASE}{end}" for end in ("", "-journal", "-wal", "-shm"))]
     kinds = dict.fromkeys([*(path / name for name in names), *claims_of(path / LOCK)], stat.S_ISREG)
     kinds |= dict.fromkeys([path / VALUES, path / SHELF], stat.S_ISDIR)
@@ -550,7 +539,7 @@ def _check_links(path: Path) -> None:
         except FileNotFoundError:  # or done with meanwhile
             continue
         if stat.S_ISLNK(mode):
-            raise ValueError(f"{str(path)!r} is a link: a store holds files of its own only.")
+            raise ValueError(f"{str(path)!r} is a link: a store holds regular files only.")
         if not right(mode):
             raise ValueError(f"{str(path)!r} is not what a store holds there: name another directory.")
 
@@ -565,7 +554,7 @@ def _checksum(path: Path) -> str | None:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Say of a store that somebody else wrote what is wrong with it."""
+    """Turn an error about foreign content into a sentence about the store."""
     try:
         yield
     except ForeignStoreError as error:
@@ -575,7 +564,7 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def _explained(path: Path | None) -> AbstractContextManager[None]:
-    """Say of a disk that is full or read-only what it means for the store."""
+    """Turn an error of the disk into a sentence about the store."""
     if path is None:
         return nullcontext()
-    return writing(path, "The store", "; all that was done before is kept")
+    return writing(path, "The store", "; all earlier results are kept")

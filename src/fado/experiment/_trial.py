@@ -1,4 +1,4 @@
-"""A trial: one intervention with its settings, one model after it, and what came of it."""
+"""A trial: one intervention with its settings, one model after it, and the outcome."""
 
 from __future__ import annotations
 
@@ -25,55 +25,43 @@ from fado.interventions import (
 )
 from fado.utility import utility_class, utility_names
 
-__all__ = [
-    "DONE",
-    "FAILED",
-    "IMPOSSIBLE",
-    "PENDING",
-    "UNTOUCHED",
-    "GridProposer",
-    "Proposer",
-    "Trial",
-    "key_of",
-]
-
 PENDING, DONE, FAILED, IMPOSSIBLE = "pending", "done", "failed", "no training set"
 _SAMPLERS = (RandomPrevalenceSampler, UtilityAwarePrevalenceSampler)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried, a model that is trained after an intervention, and what came of it so far.
+    """A model that is trained after an intervention, and the outcome so far.
 
     Parameters
     ----------
     intervention : str
         The name of its entry in the registry.
     settings : mapping
-        Plain data by name, only what concerns it: ``algorithm``, ``utility`` and ``alpha`` if it uses values,
-        and its own settings, those that its entry fixes among them.
+        The settings of the intervention: ``algorithm``, ``utility`` and ``alpha`` if it uses values, and its
+        own settings, including those that its entry fixes.
     model : int
         The model's number.
     parameters : mapping
         The model's parameters.
     status : {"pending", "done", "failed", "no training set"}
-        How far it is; the last if the intervention leaves nothing to train on.
+        The status; "no training set" if the intervention leaves nothing to train on.
     training_rows : int or None
-        How many rows it was trained on, once that is known.
+        The number of training rows, once known.
     metrics : mapping or None
-        What the model achieves, by the names of the frame's columns; None unless it is done.
+        The metrics, by the names of the frame's columns; None unless the trial is done.
     error : str or None
         Why there is no model.
     fit : str
-        The name of the fit, made of all that it depends on; "" until the training set was made.
+        The name of the fit, made of all that it depends on; "" until the training set is known.
     seconds : float
-        How long the fit took.
+        The duration of the fit.
     number : int
-        Its place in the store. A model that only others need has a negative one, and no row of the frame.
-    scores : ndarray, callable or None
-        Scores of the validation rows, then the test rows: on the way to the bench those that an intervention
-        is to change, on the way back those to keep. For a proposer, a function that reads those of the rows
-        that models are chosen on.
+        The place in the store. A model that only other trials need has a negative number, and no row in the
+        frame.
+    scores : ndarray or None
+        Scores of the validation rows, then the test rows: as input, those that an intervention changes; as
+        output, those to save.
     """
 
     intervention: str
@@ -91,7 +79,7 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """A name that only equal trials share, whatever came of them."""
+        """A name that only equal trials share, whatever their outcome."""
         return key_of([self.intervention, dict(self.settings), self.model, dict(self.parameters)])
 
     @property
@@ -106,7 +94,7 @@ class Trial:
 
     @property
     def changes_scores(self) -> bool:
-        """Whether the intervention changes scores of the model, and trains on all rows as they are."""
+        """Whether the intervention changes the scores of a model that is trained on all rows."""
         return intervention_named(self.intervention).changes_scores
 
     @property
@@ -115,25 +103,18 @@ class Trial:
         return ", ".join([self.intervention, *(f"{name} {value}" for name, value in self.settings.items())])
 
     def untouched(self) -> Trial:
-        """Give the trial of the same model without an intervention."""
+        """Return the trial of the same model without an intervention."""
         return Trial(UNTOUCHED.intervention, {}, self.model, self.parameters)
 
     def told(self, found: Trial) -> Trial:
-        """Give this trial with what came of one that shares its fit."""
-        return replace(
-            self,
-            status=found.status,
-            training_rows=found.training_rows,
-            metrics=found.metrics,
-            error=found.error,
-            fit=found.fit,
-            seconds=found.seconds,
-        )
+        """Return this trial with the outcome of one that shares its fit."""
+        names = ("status", "training_rows", "metrics", "error", "fit", "seconds")
+        return replace(self, **{name: getattr(found, name) for name in names})
 
     def simplest(self, n_protected: int) -> Trial:
-        """Give the same trial with the plainest of the utilities that are equal here.
+        """Return the same trial with the simplest of the utilities that are equal here.
 
-        Utilities know of each other where they are the same, as all are at alpha 1.
+        All utilities are equal at alpha 1, for example.
 
         Examples
         --------
@@ -150,10 +131,10 @@ class Trial:
         return replace(self, settings={**self.settings, "utility": plainest})
 
     def shared(self, n_protected: int) -> Trial:
-        """Give the trial that stands for all that make the same training set.
+        """Return one trial for all that make the same training set.
 
-        A sampler of strength 0 leaves every row; so does a reweigher whose floor is 1, which is blind to
-        utilities, and with a correction of 1 it is Kamiran's and Calders'.
+        A sampler of strength 0 keeps every row. A reweigher with a floor of 1 ignores utilities; with a
+        correction of 1 it is that of Kamiran and Calders.
 
         Examples
         --------
@@ -176,7 +157,7 @@ class Trial:
         return self.simplest(n_protected)
 
     def _after(self, kind: type[BaseIntervention]) -> Trial:
-        """Give the trial after an intervention that has no settings, if that is registered."""
+        """Return the trial after an intervention without settings, if it is registered."""
         for entry in intervention_entries():
             if entry.kind is kind and not entry.settings:
                 return replace(self, intervention=entry.name, settings={})
@@ -187,7 +168,7 @@ UNTOUCHED = Trial("none")
 
 
 def key_of(content: Any) -> str:
-    """Give a short name for plain data that other data do not share.
+    """Return a short name for plain data, different for different data.
 
     Examples
     --------
@@ -199,21 +180,19 @@ def key_of(content: Any) -> str:
 
 
 class Proposer(Protocol):
-    """Says what to try next. The runner keeps whatever it says in the store before it runs it.
+    """Proposes the next trials. The runner saves them in the store before it runs them.
 
-    A proposer must be a function of what it is made of and of what it is asked: a run that is resumed asks
-    again, with what the store holds.
+    The answer must depend only on the proposer's own arguments and on the outcomes: a resumed run asks again,
+    with the outcomes of the store.
     """
 
-    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
-        """Give new trials; none when there is nothing left to try.
+    def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
+        """Return new trials; none when there is nothing left to try.
 
         Parameters
         ----------
         outcomes : sequence of Trial
-            What was proposed before, in order, with what came of it: a run asks when all of it was run.
-        n : int, optional
-            How many at most; None for as many as may run side by side.
+            The earlier trials in order, with their outcomes: a run asks when all of them were run.
         """
         ...
 
@@ -225,11 +204,11 @@ class GridProposer:
     Parameters
     ----------
     recipes : tuple of Trial
-        The interventions, as often as the configuration asks for them.
+        The interventions with their settings.
     models : tuple of dict
-        Their parameters.
+        The parameters of the models.
     n_protected : int
-        How many protected attributes there are.
+        The number of protected attributes.
     """
 
     recipes: tuple[Trial, ...]
@@ -238,22 +217,22 @@ class GridProposer:
 
     @classmethod
     def of(cls, config: Config) -> GridProposer:
-        """List what a configuration asks for."""
+        """List the trials of a configuration."""
         asked = config.models
         models = draw_models(asked.space, asked.count, asked.seed)
         if asked.estimator == LIGHTGBM and not asked.pipeline:  # others are seeded as they are fitted
             models = [model | {"random_state": asked.seed} for model in models]
         return cls(tuple(_recipes(config)), tuple(models), len(config.data.protected))
 
-    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
-        """Give what was not proposed before, in the order of the interventions, then of the models."""
+    def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
+        """Return the trials that were not proposed yet, by intervention, then by model."""
         known = {outcome.key for outcome in outcomes}
         new = (
             replace(recipe, model=number, parameters=parameters)
             for recipe in self.recipes
             for number, parameters in enumerate(self.models)
         )
-        return [trial for trial in new if trial.key not in known][:n]
+        return [trial for trial in new if trial.key not in known]
 
     @property
     def simplest_recipes(self) -> list[Trial]:
@@ -265,14 +244,14 @@ class GridProposer:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the frame has."""
+        """The number of rows of the frame."""
         return len(self.recipes) * len(self.models)
 
     @property
     def n_fits(self) -> int:
-        """How many models are trained: interventions that make the same training set share theirs.
+        """The number of models to train: interventions with the same training set share them.
 
-        Those on scores take those of no intervention; what they train beside is not counted.
+        Interventions on scores use the models without an intervention; their own fits are not counted.
         """
         return len(self.simplest_recipes) * len(self.models)
 
@@ -285,7 +264,7 @@ def _recipes(config: Config) -> Iterator[Trial]:
 
 
 def _combinations(entry: Entry, grid: dict[str, Any], config: Config) -> Iterator[Trial]:
-    """Give every combination; alpha changes fastest."""
+    """Return every combination; alpha changes fastest."""
     axes: dict[str, Any] = {}
     if entry.uses_values:
         axes = {"algorithm": config.valuation.algorithms, "utility": grid["utilities"]}

@@ -1,4 +1,4 @@
-"""Exploration: see which rows carry the bias, before touching the data."""
+"""Exploration: find the rows that contribute to bias before you change the data."""
 
 from fado.exploration._explore import Exploration, explore
 from fado.exploration._files import explore_files

@@ -1,4 +1,4 @@
-"""What a reader wants to know first: gaps, what gives the group away, what slices do, what a line costs."""
+"""The first answers of the page: gaps, columns that reveal the group, slices, the cost of a line."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._material import Material, Protected, percent, plain_number, quoted
-from fado.metrics import Budget, threshold_at_fpr
+from fado.metrics import Budget, lowest_threshold
 from fado.tabular import group_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["aim_part", "answers"]
-
 LINE = 0.8
 MAX_FPR = 0.05
 CONFIDENCE = 0.9
-MOST_NAMED = 3  # columns that give the group away
+MOST_NAMED = 3  # columns that reveal the group
 LEAST_NAMED = 0.05  # the share that a column needs to be named after the first
 TITLES = {
     "fpr_ratio": "false-positive-rate ratio",
@@ -31,7 +29,7 @@ TITLES = {
     "fnr_ratio": "false-negative-rate ratio",
     "selection_rate_ratio": "selection-rate ratio",
 }
-_VERBS = {"remove": "Removing", "halve": "Weighing by half", "relabel": "Relabelling"}
+_VERBS = {"remove": "Removing", "halve": "Halving the weight of", "relabel": "Relabelling"}
 _RATIO = "fpr_ratio"
 _REACH = 1.96  # standard errors to either side: a 95 % interval
 _AT = f"at {100 * MAX_FPR:g} % false positives"
@@ -40,17 +38,17 @@ _POINT = ["tpr", "tpr_low", "tpr_high", "ratio", "low", "tpr_change", "tpr_chang
 
 
 def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
-    """Give what each level of each ratio costs; None where there are no probabilities to tell it from.
+    """Give the cost of each level of each ratio; None without the probabilities that this needs.
 
-    Per entry of ``ratios`` there are the ``points``, the untouched one first, which of them answers and which
-    does so with confidence (``sure``), and ``sentences``.
+    Each of the ``ratios`` has its ``points``, the untouched one first; the ``answer``, the point that reaches
+    the line; ``sure``, the point that does so with confidence; and ``sentences``.
     """
     if not _has_probabilities(material, attribute):
         return None
     problem, valuation, variable = material.searched, material.valuation, attribute.variable
     if len(material.sample) < len(material):
         valuation, variable = valuation.take(material.sample), variable.take(material.sample)
-    problem = replace(  # of one attribute, in which every row counts the same
+    problem = replace(  # with one attribute, and without weights
         problem,
         protected=(variable,),
         positions=(None,),
@@ -69,7 +67,7 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
     blind = attribute.position is None and not material.excluded_columns(attribute.name)
     out_of_bag = valuation.provenance.algorithm == "out-of-bag"
     by = "out-of-bag decisions" if out_of_bag else "decisions from the given probabilities"
-    by = f"{by} that do not see the group" if blind else by
+    by = f"{by} that do not use the group" if blind else by
     ratios = []
     for name, title in TITLES.items():
         frame = trade_off_of(
@@ -81,9 +79,7 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
             confidence=CONFIDENCE,
             seed=material.seed,
         )
-        rates = [
-            rate for rate in map(str, frame.columns) if rate.startswith(f"{name.removesuffix('_ratio')}[")
-        ]
+        rates = [rate for rate in frame.columns if rate.startswith(f"{name.removesuffix('_ratio')}[")]
         answer = _answer(frame)
         sure = _sure(frame, answer)
         ratios.append(
@@ -111,24 +107,19 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
 
 
 def _has_probabilities(material: Material, attribute: Protected) -> bool:
-    """Tell whether there are two labels, and probabilities of both and of the attribute's groups."""
-    probabilities = material.valuation.probabilities
-    if (
-        attribute.is_continuous
-        or material.positive is None
-        or not material.is_binary
-        or probabilities is None
-    ):
+    """Say whether there are two labels, and probabilities for them and for the attribute's groups."""
+    probabilities, valued = material.valuation.probabilities, material.valuation.classes
+    if attribute.is_continuous or material.positive is None or not material.is_binary or not probabilities:
         return False
-    for name, classes in (("y", material.target.classes), (attribute.name, attribute.variable.classes)):
-        if name not in probabilities:
-            return False
-        valued = material.valuation.classes.get(name)
-        if valued is None and probabilities[name].shape[-1] != len(classes):
-            return False
-        if valued is not None and not set(classes) <= set(valued):
-            return False
-    return probabilities["y"].shape[1] == 2
+    asked = {"y": material.target.classes, attribute.name: attribute.variable.classes}
+    if not asked.keys() <= probabilities.keys() or probabilities["y"].shape[1] != 2:
+        return False
+    return all(
+        probabilities[name].shape[-1] == len(classes)
+        if valued.get(name) is None
+        else set(classes) <= set(valued[name])
+        for name, classes in asked.items()
+    )
 
 
 def _answer(frame: pd.DataFrame) -> int | None:
@@ -141,7 +132,7 @@ def _answer(frame: pd.DataFrame) -> int | None:
 
 
 def _sure(frame: pd.DataFrame, answer: int | None) -> int | None:
-    """Go back from the most equal point as long as lower bounds are at the line: no correction is needed."""
+    """Step back from the most equal point while lower bounds reach the line: this needs no correction."""
     if answer is None:
         return None
     place, reached = int(frame["ratio"].argmax()), frame["low"].to_numpy() >= LINE
@@ -155,20 +146,18 @@ def _sure(frame: pd.DataFrame, answer: int | None) -> int | None:
 def _costs(
     frame: pd.DataFrame, title: str, answer: int | None, sure: int | None, by: str, blind: bool, n_rows: int
 ) -> list[str]:
-    """Say what the line costs by estimate, and what it costs to be sure of it."""
+    """Say what reaching the line costs, by the estimate and with confidence."""
     if frame["ratio"].isna().all():
-        return [
-            f"There is no {title} {_AT}: a compared group has no rows that it counts, or all rates are 0."
-        ]
+        return [f"The {title} is undefined {_AT}: all rates are 0, or a group has no rows to count."]
     untouched, most = frame.iloc[0], frame.iloc[int(frame["ratio"].argmax())]
     if answer is None:
-        which = "decision that does not see the group" if blind else "decision of these models"
+        which = "decisions that do not use the group" if blind else "decisions of these models"
         return [
-            f"No {which} reaches {LINE}: the most equal has {_down(most['ratio'])}.",
-            f"With {_SURE} confidence that is above {_down(most['low'])}.",
+            f"No {which} reach {LINE}: the most equal ones have {_down(most['ratio'])}.",
+            f"The lower bound at {_SURE} confidence is {_down(most['low'])}.",
         ]
     if answer == 0:
-        start = f"Untouched, the {title} is {_down(untouched['ratio'])} {_AT}: {LINE} costs nothing."
+        start = f"Without any change, the {title} is {_down(untouched['ratio'])} {_AT}: {LINE} costs nothing."
     else:
         own = frame.iloc[answer]
         rates = f"({untouched['tpr']:.3f} to {own['tpr']:.3f})"
@@ -176,15 +165,14 @@ def _costs(
     if sure is None:
         return [
             start,
-            f"These {n_rows:,} rows are too few to be sure: the most equal point has "
-            f"{_down(most['ratio'])}, and its lower bound at {_SURE} confidence, {_down(most['low'])}, is "
-            f"below {LINE}.",
+            f"These {n_rows:,} rows are too few for {_SURE} confidence: the most equal point has a ratio of "
+            f"{_down(most['ratio'])} with a lower bound of {_down(most['low'])}, below {LINE}.",
         ]
     own = frame.iloc[sure]
     if sure == answer:
-        return [start, f"With {_SURE} confidence the ratio there is above {_down(own['low'])}."]
+        return [start, f"The lower bound of that ratio at {_SURE} confidence is {_down(own['low'])}."]
     figures = f"{_down(own['ratio'])}, with a lower bound of {_down(own['low'])}"
-    return [start, f"Being {_SURE} sure of it {_cost(own)}; the ratio there is {figures}."]
+    return [start, f"Reaching it with {_SURE} confidence {_cost(own)}; the ratio there is {figures}."]
 
 
 def _cost(point: pd.Series[Any]) -> str:
@@ -194,59 +182,60 @@ def _cost(point: pd.Series[Any]) -> str:
     number, around = f"{abs(cost):.{decimals}f} points", f"(plus or minus {reach:.{decimals}f})"
     if cost > reach:
         return f"costs about {number} {around} of true-positive rate"
-    # Untouched decisions are the best that the models know: what looks like a gain is no more than that.
+    # Untouched decisions are the best of these models, so an apparent gain is chance.
     return f"has no measurable cost: {number} {around} {'less' if cost >= 0 else 'more'} true-positive rate"
 
 
 def _down(number: float) -> str:
-    """Write a ratio so that one below a line never looks as if it were at it."""
+    """Write a ratio, rounded down, so that one below a line is never shown as if it had reached it."""
     return f"{np.floor(1000 * number + 1e-9) / 1000:.3f}"
 
 
 def _note(material: Material, attribute: Protected, n_rows: int, out_of_bag: bool) -> str:
-    """Say what the curve was measured on, and where an aimed model may differ."""
-    drawn = "" if n_rows == len(material) else f"{n_rows:,} "
-    rows = (
-        f"{drawn}out-of-bag rows, which the models had not seen"
-        if out_of_bag
-        else f"{drawn}rows by the given probabilities, as if their models had not seen these rows"
-    )
+    """Say on which rows the curve was measured, and how an aimed model may differ."""
+    rows = "rows with the given probabilities, assuming that their models were not trained on these rows"
+    if out_of_bag:
+        rows = "out-of-bag rows, which the models were not trained on"
+    rows = rows if n_rows == len(material) else f"{n_rows:,} {rows}"
     said = [
-        f"Measured on {rows}; but each point was chosen on these rows, so fresh rows will be a little worse."
+        f"Measured on {rows}. Each point was selected on these rows, so expect slightly worse figures on new "
+        "rows."
     ]
     name = quoted(attribute.name)
     if attribute.position is not None:
         said.append(
-            f"{name} is itself among the features: here the models of the target may see it, those of the "
-            "group do not. An aimed model that sees it can reach more."
+            f"{name} is itself a feature: here the models of the target may use it, the models of the group "
+            "do not. An aimed model that uses it can reach higher ratios."
         )
     elif material.excluded_columns(attribute.name):
         said.append(
-            f"Columns that give {name} away were kept from its models. An aimed model that sees them can "
-            "reach more."
+            f"Columns that determine {name} were hidden from its models. An aimed model that uses them can "
+            "reach higher ratios."
         )
     if attribute.groups.others is not None:
-        said.append("Groups that are shown as one are not compared here; with them the cost may be higher.")
+        said.append(
+            "Groups that are shown together as one are not compared here; with them the cost may be higher."
+        )
     return " ".join(said)
 
 
 def answers(material: Material, attribute: Protected, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Answer in sentences what a reader asks first, from what else the page has of the attribute.
+    """Answer in sentences what a reader asks first, from the other parts of the attribute's page.
 
-    Each answer has ``id``, ``title``, ``sentence``, and ``command``, what to type next (None for most).
+    Each answer has ``id``, ``title``, ``sentence`` and ``command``, the command to run next (mostly None).
     """
     biases = {bias["id"]: bias for bias in parts["biases"]}
     rates = _decision_rates(material, attribute)
     told = {
-        "gap": ("The largest gap", " ".join([_gap(biases["prevalence"]), *_decisions(attribute, rates)])),
+        "gap": ("Largest gap", " ".join([_gap(biases["prevalence"]), *_decisions(attribute, rates)])),
         "giveaway": (
-            "What gives the group away",
+            "Columns that reveal the group",
             _giveaway(attribute, material.excluded_columns(attribute.name), biases["base"], parts["columns"]),
         ),
-        "slice": ("What slices of the rows do", _slice(parts.get("effects"), parts["not_measured"])),
+        "slice": ("Removing or changing slices", _slice(parts.get("effects"), parts["not_measured"])),
     }
     if parts["aim"] is not None:
-        told["aim"] = (f"What a line of {LINE} costs", parts["aim"]["ratios"][0]["sentences"][0])
+        told["aim"] = (f"Cost of a ratio of {LINE}", parts["aim"]["ratios"][0]["sentences"][0])
     step, command = _next(material, attribute, parts["aim"], rates)
     told["next"] = ("Next step", step)
     return [
@@ -256,7 +245,7 @@ def answers(material: Material, attribute: Protected, parts: Mapping[str, Any]) 
 
 
 def _gap(bias: Mapping[str, Any]) -> str:
-    """Say how far groups differ in the target, with the interval."""
+    """Say how much groups differ in the target, with the interval."""
     head = bias.get("turning") or bias
     if head["number"] is None:
         return str(bias["sentence"])
@@ -265,23 +254,20 @@ def _gap(bias: Mapping[str, Any]) -> str:
 
 
 def _with_interval(estimate: Mapping[str, Any], form: str) -> str:
-    """Write a number and its interval; a percentage is a gap between two."""
+    """Write a number and its interval; percentages are differences, in points."""
     numbers = [estimate[key] for key in ("number", "low", "high")]
     told, low, high = [f"{100 * one:.1f}" if form == "percent" else plain_number(one) for one in numbers]
     return f"{told}{' points' if form == 'percent' else ''} (95 % interval {low} to {high})"
 
 
 def _decision_rates(material: Material, attribute: Protected) -> dict[str, list[Estimate]]:
-    """Estimate each group's false- and true-positive rate where scores decide; empty if there are none."""
+    """Estimate each group's false- and true-positive rate at the budget; empty if there are no scores."""
     scored = material.scores()
-    if (
-        scored is None or material.valuation.provenance.algorithm == "in-bag"
-    ):  # models that have seen the rows
+    seen = material.valuation.provenance.algorithm == "in-bag"  # by the models
+    if scored is None or seen or len(np.unique(scored[0])) < 2:
         return {}
     positive, scores = scored
-    if positive.all() or not positive.any():
-        return {}
-    decided = scores >= threshold_at_fpr(positive, scores, MAX_FPR)
+    decided = scores >= lowest_threshold(positive, scores, MAX_FPR)
     count = attribute.groups.count
     return {
         name: list(map(share, count(decided & rows).tolist(), count(rows).tolist()))
@@ -290,7 +276,7 @@ def _decision_rates(material: Material, attribute: Protected) -> dict[str, list[
 
 
 def _decisions(attribute: Protected, rates: Mapping[str, list[Estimate]]) -> list[str]:
-    """Say how far groups differ in the rates of the models' decisions."""
+    """Say how much groups differ in the rates of the models' decisions."""
     said = []
     for name, estimates in rates.items():
         widest = widest_gap(estimates, attribute.groups.compared, share_gap)
@@ -299,23 +285,23 @@ def _decisions(attribute: Protected, rates: Mapping[str, list[Estimate]]) -> lis
             said.append(f"the {name} is {widest.told(estimates, attribute.spoken, percent)}, {gap}")
         elif widest.known:
             said.append(f"no clear difference in the {name} was found between groups, {gap}")
-    return [f"Where these models decide {_AT}: {'; '.join(said)}."] if said else []
+    return [f"For decisions of these models {_AT}: {'; '.join(said)}."] if said else []
 
 
 def _giveaway(
     attribute: Protected, excluded: set[str], base: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> str:
-    """Say which columns give the group away, and how well models tell it."""
+    """Say which columns reveal the group, and how well models predict it."""
     said = []
     kept = {attribute.name} if attribute.position is not None else excluded
     if kept:
         named = list_names([quoted(name) for name in sorted(kept)])
-        said.append(f"Among the features, though kept from the models of the group: {named}.")
+        said.append(f"Features that were hidden from the models of the group: {named}.")
     is_area = base["measure"].startswith("AUC")
     if base["number"] is None or base["low"] > (0.5 if is_area else 0.0):
         said.append(_strongest(attribute.name, columns))
     if base["number"] is None:
-        said.append("How well models tell the group is not known of these values.")
+        said.append("These values do not say how well models predict the group.")
     else:
         low, high = (f"{base[key]:.3f}" if is_area else percent(base[key]) for key in ("low", "high"))
         said.append(f"{base['sentence']} 95 % interval: {low} to {high}.")
@@ -323,7 +309,7 @@ def _giveaway(
 
 
 def _strongest(attribute: str, columns: Mapping[str, Any]) -> str:
-    """Name the columns that say most about the attribute."""
+    """Name the columns that reveal most about the attribute."""
     basis, how = "alone_z", "the share of its variance that each explains alone"
     if columns["basis"] == "gains":
         basis, how = "gain_z", "the share of the split gain of its models"
@@ -332,17 +318,17 @@ def _strongest(attribute: str, columns: Mapping[str, Any]) -> str:
     if not strong:
         return str(columns["sentence"])
     *others, last = (f"{quoted(row['name'])} ({percent(row[basis])})" for row in strong)
-    named = f"{', '.join(others)} and {last} give" if others else f"{last} gives"
-    return f"{named} {attribute} away most, by {how}."
+    named = f"{', '.join(others)} and {last} reveal" if others else f"{last} reveals"
+    return f"{named} {attribute} most (in brackets: {how})."
 
 
 def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
-    """Say which slice moves the ratio most, as retraining measured it; or that none does, or why not."""
+    """Say which slice changes the ratio most, as retraining measured it; or that none does, or why not."""
     if effects is None or effects["measured"] is None:
         return reason
     tried = [one for one in effects["slices"] if any(one["measured"].values())]
     if not tried:
-        return "No slice of the rows stood out, so none was tried."
+        return "No slice of the rows differs from the others beyond chance, so none was tried."
     found = [
         (abs(own["ratio_change"]), _VERBS[action], one, own)
         for one in tried
@@ -350,7 +336,7 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
         if own is not None and _is_measurable(own["ratio_change"], own["ratio_error"])
     ]
     n_fits = effects["measured"]["fits"]
-    fits = f"found by effects on one half of the rows, measured on the other, {n_fits:,} fits"
+    fits = f"found on one half of the rows, measured on the other half, {n_fits:,} fits"
     several = f"{len(tried)} slices that were" if len(tried) > 1 else "one slice that was"
     if not found:
         none = "None of the" if len(tried) > 1 else "The"
@@ -361,11 +347,11 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
     said += _moved(effects["ratio"], own["ratio_change"], own["ratio_error"])
     if effects["performance"] is not None and own["performance_change"] is not None:
         said += f" and {_moved(effects['performance'], own['performance_change'], own['performance_error'])}"
-    return f"{said}; of the {several} tried it moves the ratio most ({fits})."
+    return f"{said}. Of the {several} tried, it changes the ratio most ({fits})."
 
 
 def _is_measurable(change: float | None, error: float | None) -> bool:
-    """Tell whether a measured change is further from 0 than its 95 % interval reaches."""
+    """Say whether the 95 % interval of a measured change excludes 0."""
     return change is not None and error is not None and abs(change) > Z * error
 
 
@@ -382,14 +368,17 @@ def _next(
     aim: Mapping[str, Any] | None,
     rates: Mapping[str, list[Estimate]],
 ) -> tuple[str, str | None]:
-    """Say what to do, and what to type for it."""
+    """Say what to do next, and give the command for it."""
     compared, name = attribute.groups.compared, TITLES[_RATIO]
     if not material.is_binary:
-        return f"Lines are for decisions between two labels: {COMPARE_TARGET}, and explore that.", None
+        return f"Ratios need decisions between two labels: {COMPARE_TARGET}, and explore that.", None
     if attribute.is_continuous:
-        return f"Lines are between groups: cut {quoted(attribute.name)} into a few, and explore these.", None
+        return (
+            f"Ratios compare groups: cut {quoted(attribute.name)} into a few groups, and explore these.",
+            None,
+        )
     if len(compared) < 2:
-        return "There are no two groups that are large enough to be compared: gather more rows.", None
+        return "Fewer than two groups are large enough to be compared: collect more rows.", None
     false_positives = [rates["false-positive rate"][group] for group in compared] if rates else []
     if aim is not None:
         ratio = aim["ratios"][0]["points"][0]["ratio"]
@@ -399,26 +388,29 @@ def _next(
     if ratio is None or np.isnan(ratio):
         if aim is None and not rates:
             return (
-                "To see where a line stands, let `explore` make the values, or value the rows with "
+                "To see the ratio, let `explore` compute the values, or value the rows with "
                 "`OutOfBagEntropy(keep_probabilities=True)`.",
                 None,
             )
-        return f"No {name} is known {_AT}: a compared group has no negatives, or no row is decided.", None
-    stands = f"Untouched, the {name} is {_down(ratio)} {_AT}"
+        return (
+            f"The {name} is undefined {_AT}: a compared group has no negatives, or no row is selected.",
+            None,
+        )
+    stands = f"Without any change, the {name} is {_down(ratio)} {_AT}"
     if ratio >= LINE:
-        return f"{stands}: nothing has to be changed for a line of {LINE}.", None
-    said = f"{stands}, below a line of {LINE}."
+        return f"{stands}, at or above {LINE}: no change is needed.", None
+    said = f"{stands}, below {LINE}."
     if rates and not widest_gap(false_positives, range(len(false_positives)), share_gap).is_clear:
-        said += " But the rates do not clearly differ: more rows may show that nothing has to be changed."
+        said += " But the rates do not differ clearly: more rows may show that no change is needed."
     if aim is not None and aim["ratios"][0]["answer"] is None:
-        said += " A model that is aimed at it comes as near as these rows allow."
+        said += " A model aimed at it comes as close as these rows allow."
     else:
-        said += " Aim a model at it."
+        said += " Train a model aimed at it."
     return said, _python_call(material, attribute)
 
 
 def _python_call(material: Material, attribute: Protected) -> str:
-    """Write the call that aims, with the names that `explore` has for what was handed over."""
+    """Write the call that aims a model, with the names of the parameters of `explore`."""
     groups = "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
     if attribute.position is not None:
         groups = repr(attribute.name)

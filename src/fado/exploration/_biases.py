@@ -1,4 +1,4 @@
-"""The data's biases, named and sized, with 95 % intervals: group sizes, prevalence, separability, base."""
+"""The biases of the data with 95 % intervals: group size, prevalence, separability, base bias."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from scipy.stats import rankdata
 
 from fado.exploration._material import (
     FEWEST_MEMBERS,
+    Bools,
+    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -23,15 +25,10 @@ from fado.exploration._material import (
 )
 from fado.tabular import MISSING, Variable
 
-__all__ = ["Estimate", "Z", "biases", "error_removed", "share", "share_gap", "widest_gap"]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
 Z = 1.959963984540054  # the normal distribution's 97.5 % quantile
-ONE_GROUP = "Only one group is large enough to be compared, so there is nothing to compare it with."
+ONE_GROUP = "Only one group is large enough to be compared."
 NO_GROUP = "No group is large enough to be compared."
-NO_AGREEMENT = "The values came without the models' agreement with the labels, which this needs."
+NO_AGREEMENT = "This needs the models' agreement with the labels, which the values do not contain."
 _NAMES = {
     "group_size": "Group size disparity",
     "prevalence": "Prevalence disparity",
@@ -49,15 +46,15 @@ class Estimate(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """The standard error that the interval stands for."""
+        """The standard error that the interval implies."""
         return (self.high - self.low) / (2 * Z)
 
     def holds(self, number: float) -> bool:
-        """Tell whether a number is in the interval, or that is not known."""
+        """Say whether a number is in the interval, or whether that is unknown."""
         return not (self.low > number or self.high < number)
 
     def widened(self, times: int) -> Estimate:
-        """Widen the interval such that so many like it hold at once, 95 times out of 100 (Bonferroni).
+        """Widen the interval so that this number of intervals hold together at 95 % (Bonferroni).
 
         Examples
         --------
@@ -135,7 +132,7 @@ def auc(scores: FloatArray, positive: Bools) -> Estimate:
 
 
 def skill(errors: FloatArray, baseline: FloatArray) -> Estimate:
-    """Estimate which share of a baseline's mean error is gone."""
+    """Estimate which share of a baseline's mean error is removed."""
     left = float(errors.mean() / baseline.mean())
     spread = float((errors - left * baseline).std(ddof=1)) / math.sqrt(len(errors)) / float(baseline.mean())
     return _normal(1 - left, spread)
@@ -172,7 +169,7 @@ class WidestGap(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether it may be said which of the two is higher."""
+        """Whether the interval excludes 0, so that one of the two is clearly higher."""
         return self.known and not self.gap.holds(0.0)
 
     def told(self, estimates: Sequence[Estimate], names: Sequence[str], write: Callable[[float], str]) -> str:
@@ -182,7 +179,7 @@ class WidestGap(NamedTuple):
 
 
 def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap, among: int = 1) -> WidestGap:
-    """Find the widest of so many groups' gaps; its interval holds for all pairs at once.
+    """Find the widest gap between groups; its interval holds for all pairs together.
 
     Examples
     --------
@@ -200,12 +197,12 @@ def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap,
 
 
 def trend_of(correlation: Estimate, quarters: Sequence[Estimate], gap: Gap) -> tuple[int, str]:
-    """Tell the course from the rank correlation over rows and the estimates of the quarters, in their order.
+    """Describe the trend by the rank correlation over rows and by the estimates of the quarters in order.
 
-    It rises (1) if the rank correlation is clearly above 0 and no later quarter lies clearly below an earlier
-    one; it falls (-1) likewise. Clearly: the 95 % interval of the difference does not hold 0, widened for as
-    many pairs of quarters as there are (Bonferroni), so that chance seldom makes a turn. If it does neither
-    (0), the text says what it does; "" if no quarter differs clearly.
+    It rises (1) if the rank correlation is clearly above 0 and no later quarter is clearly below an earlier
+    one; it falls (-1) likewise. Clearly means that the 95 % interval of the difference excludes 0, corrected
+    for the number of pairs of quarters (Bonferroni). Otherwise (0) the text describes the trend; it is "" if
+    no quarter differs clearly.
 
     Examples
     --------
@@ -237,11 +234,11 @@ def _steps(quarters: Sequence[Estimate]) -> list[int]:
 
 
 def biases(material: Material, attribute: Protected) -> list[dict[str, Any]]:
-    """Size the four biases of one protected attribute.
+    """Estimate the four biases of one protected attribute.
 
     Each is a dict with ``id``, ``name``, ``measure``, ``format``, ``number``, ``low`` and ``high`` (None if
-    unknown), ``sentence``, and the bars of its picture; along a continuous attribute with a course that
-    turns, also ``turning``, the widest gap between its quarters, in the same form.
+    unknown), ``sentence`` and the bars of its chart; for a continuous attribute whose trend changes direction
+    also ``turning``, the widest gap between its quarters, in the same form.
     """
     return [
         _group_size(material, attribute),
@@ -252,7 +249,7 @@ def biases(material: Material, attribute: Protected) -> list[dict[str, Any]]:
 
 
 def error_removed(material: Material, variable: Variable) -> Estimate | None:
-    """Estimate which share models remove of the error of guessing a number's mean; None if unknown."""
+    """Estimate which share of the error of guessing the mean models remove; None if unknown."""
     agreement = material.agreement(variable.name)
     largest_error = (material.valuation.provenance.largest_error or {}).get(variable.name)
     if agreement is None or largest_error is None:
@@ -274,7 +271,7 @@ def _group_size(material: Material, attribute: Protected) -> dict[str, Any]:
     if len(compared) > 1:
         most, *_, least = sorted(compared, key=lambda group: -sizes[group])
         estimate = count_ratio(int(sizes[most]), int(sizes[least]))
-        where = f"The stretch {names[most]} of {attribute.name}" if attribute.is_continuous else names[most]
+        where = f"The range {names[most]} of {attribute.name}" if attribute.is_continuous else names[most]
         times = plain_number(estimate.number)
         alike = times == "1" or estimate.holds(1.0)
         sentence = (
@@ -286,7 +283,7 @@ def _group_size(material: Material, attribute: Protected) -> dict[str, Any]:
 
 
 def _stretches(attribute: Protected) -> ShownGroups:
-    """Cut a continuous attribute's range, without its outermost 2 % on either side, into four equal parts."""
+    """Cut the range of a continuous attribute, without its outer 2 % on each side, into four equal parts."""
     numbers = attribute.variable.labels
     low, high = np.nanquantile(numbers, [0.02, 0.98])
     edges = np.linspace(low, high, 5)
@@ -310,7 +307,7 @@ def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
         if gaping.is_clear:
             sentence = f"The {what} is {gaping.told(estimates, attribute.spoken, write)}."
             if not is_number and material.positive is None:
-                sentence += f" Of the {len(found)} labels it differs most."
+                sentence += f" Of the {len(found)} labels, this one differs most."
         sized = _bias("prevalence", f"gap in the {what}", form, gaping.gap, sentence)
     labels = None
     if not is_number and material.positive is None:
@@ -330,7 +327,7 @@ def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
 
 
 def _outcomes(material: Material, groups: ShownGroups) -> list[tuple[str, npt.NDArray[Any], list[Estimate]]]:
-    """List the rate of the positive label; without one, the share of every label; or a number's mean."""
+    """List the rate of the positive label, or the share of every label without one, or the mean."""
     target = material.target
     if target.kind == "continuous":
         return [(f"mean of {material.target_name}", target.labels, _means(groups, target.labels))]
@@ -356,7 +353,7 @@ def _separability(material: Material, attribute: Protected) -> dict[str, Any]:
         estimates, what = _means(groups, agreement), f"agreement on {target}"
         is_class = material.target.kind == "classes"
         meaning = "mean probability that models give to a row's own label"
-        bars_are = f"{what}: {meaning if is_class else '1 is no error, 0 the largest of all'}"
+        bars_are = f"{what}: {meaning if is_class else '1 is no error, 0 the largest error'}"
     bars = _pictured(groups, estimates, bars_are, "number")
     if attribute.is_continuous:
         what, write = f"models' agreement on {target}", "{:.3f}".format
@@ -366,7 +363,7 @@ def _separability(material: Material, attribute: Protected) -> dict[str, Any]:
     sentence = _no_difference(what) if widest.known else _too_few(attribute)
     if widest.is_clear:
         sentence = (
-            f"Models tell {target} best in {attribute.spoken[widest.high]} "
+            f"Models predict {target} best in {attribute.spoken[widest.high]} "
             f"({what} {estimates[widest.high].number:.3f}) and worst in {attribute.spoken[widest.low]} "
             f"({estimates[widest.low].number:.3f})."
         )
@@ -382,10 +379,8 @@ def _base_bias(material: Material, attribute: Protected) -> dict[str, Any]:
     seen = f"the features{' and the target' if sees_target else ''}"
     means = _means(groups, agreement)
     if removed is not None:
-        sentence = (
-            f"From {seen}, models remove {_clear_part(removed)} of the error that guessing the mean of "
-            f"{z.name} makes."
-        )
+        part = _clear_part(removed)
+        sentence = f"Models that see {seen} remove {part} of the error of guessing the mean of {z.name}."
         sized = _bias("base", "share of the mean's error removed", "percent", removed, sentence)
         return sized | _pictured(groups, means, f"agreement on {z.name}", "number")
     if len(groups.rated) < 2:
@@ -403,15 +398,15 @@ def _base_bias(material: Material, attribute: Protected) -> dict[str, Any]:
         shares = np.bincount(z.labels, minlength=len(z.classes)) / len(z.labels)
         estimate = skill(1.0 - agreement[rows], 1.0 - shares[z.labels[rows]])
         sentence = (
-            f"From {seen}, models remove {_clear_part(estimate)} of the doubt about {z.name} that knowing "
-            "the groups' sizes leaves."
+            f"Models that see {seen} remove {_clear_part(estimate)} of the uncertainty about {z.name} that "
+            "remains if only the sizes of the groups are known."
         )
-        sized = _bias("base", "share of the doubt removed", "percent", estimate, sentence)
+        sized = _bias("base", "share of the uncertainty removed", "percent", estimate, sentence)
     pictured = _pictured(groups, means, "probability that models give to a row's own group", "percent")
     for bar, group in zip(pictured["bars"], groups.rated, strict=True):
         if group != groups.others:
             bar["reference"] = bar["rows"] / len(material)
-    references = "the group's share of rows, which a blind guess would give"
+    references = "the group's share of rows, as random guessing would give"
     return sized | pictured | {"references_are": references}
 
 
@@ -435,11 +430,11 @@ def _too_few(attribute: Protected) -> str:
 
 
 def _no_difference(what: str) -> str:
-    return f"No clear difference in the {what} was found between groups: the interval of the gap holds 0."
+    return f"No clear difference in the {what} was found between groups: the interval of the gap contains 0."
 
 
 def _quarters(attribute: Protected) -> list[int]:
-    """List the groups that are stretches of a continuous attribute, in their order."""
+    """List the groups that are ranges of a continuous attribute, in order."""
     groups = attribute.groups
     return [group for group in groups.compared if groups.names[group] != MISSING]
 
@@ -454,12 +449,12 @@ def _along(
     write: Callable[[float], str],
     form: str,
 ) -> dict[str, Any]:
-    """Size a bias by the rank correlation, and by the widest gap between quarters too if the course turns."""
+    """Estimate a bias by the rank correlation; if the trend turns, also by the widest gap of quarters."""
     parts, along, known = _quarters(attribute), attribute.name, attribute.variable.known
     correlation = rank_correlation(rows[known], attribute.variable.labels[known])
     measure = f"rank correlation of {along} and {what}"
     if len(parts) < 2:
-        sentence = f"There are too few rows to follow the {what} along {along}."
+        sentence = f"There are too few rows to show how the {what} changes with {along}."
         return _bias(which, measure, "number", correlation, sentence)
     quarters = [estimates[part] for part in parts]
     numbers = [quarter.number for quarter in quarters]
@@ -469,8 +464,8 @@ def _along(
     direction, course = trend_of(correlation, quarters, gap)
     if course:
         sentence = (
-            f"{subject} {course} along {along}: highest with {high}, lowest with {low} (rank "
-            f"correlation {correlation.number:.3f}, which misses a course that turns)."
+            f"{subject} {course} as {along} increases: highest with {high}, lowest with {low} (rank "
+            f"correlation {correlation.number:.3f}, which does not show such a change of direction)."
         )
         widest = gap(quarters[ends[0]], quarters[ends[1]])
         named = {"measure": f"gap in the {what} between quarters of {along}", "format": form}
@@ -502,7 +497,7 @@ def _pictured(
     what: str = "",
     form: str = "number",
 ) -> dict[str, Any]:
-    """Draw a bar per group that has enough rows for a rate."""
+    """Give a bar per group that has enough rows for a rate."""
     bars = []
     if groups is not None:
         sizes = groups.sizes.tolist()

@@ -1,11 +1,12 @@
-"""What changing rows does to the model, measured: remove them, weigh them by half, or relabel them.
+"""Measured changes of the model when rows are removed, weighted by half, or relabelled.
 
-Influence ranks, retraining tells. The rows are dealt into two halves. Effects on the first half, the search
-rows, find slices and single rows that make groups less equal. On the second half, the validation rows, no
-effect is measured; but they are among the rows that the ranking models learn from, so they are not wholly
-apart. In folds of them, models are trained on all other rows, as they are and changed, and decide about the
-fold. Decisions of the same rows are compared, so that what both models get wrong cancels out. An error has
-two parts: other validation rows would give other rates, and another deal of the folds other models.
+Influence ranks candidates, retraining measures them. The rows are split into two halves. Effects on the first
+half, the search rows, find slices and single rows that make groups less equal. The second half, the
+validation rows, measures. (The ranking models are also trained on validation rows, so the two halves are not
+fully independent.) In folds of the validation rows, models are trained on all other rows, with and without
+the change, and decide about the fold. The decisions about the same rows are compared, so that errors that
+both models make cancel out. The error of a change has two parts: the choice of validation rows, and the
+training of the models, which other folds would change.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
-from fado.exploration._material import Material, Protected
+from fado.exploration._biases import rank_correlation
+from fado.exploration._material import Bools, Codes, FloatArray, Material, Protected
 from fado.exploration._rows import (
     ACTIONS,
     INFLUENCE,
@@ -39,14 +41,9 @@ from fado.exploration._rows import (
 from fado.exploration._slices import BinnedColumn
 from fado.metrics import lowest_threshold
 from fado.tabular import Problem, column_from, deal_rows, variable_from
-from fado.valuation import TreeInfluence, compare_effects, forecast_problem, readable_estimator
+from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
 
-__all__ = ["SHARES", "Consequences", "GroupDecisions", "changed_task", "check_retraining", "most_harmful"]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
-Cells = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 Change = tuple[str, Bools]  # "none", "remove", "halve" or "relabel", and the rows
 Decided = tuple[FloatArray, FloatArray]  # decisions and performance, of shape (repeats, validation rows)
@@ -65,7 +62,7 @@ _METRICS = ("performance", "fairness", "max_fpr", "form")
 
 
 def check_retraining(retrain: Any, estimator: Any) -> None:
-    """Refuse a number of fits that is none, and what is no classifier."""
+    """Refuse an invalid number of fits, and an estimator that is not a classifier."""
     if isinstance(retrain, bool) or not isinstance(retrain, int | np.integer):
         raise TypeError(f"`retrain` must be a number of fits, 0 for none, got {retrain!r}.")
     if retrain and not LEAST_FITS <= retrain <= MOST_FITS:
@@ -77,7 +74,7 @@ def check_retraining(retrain: Any, estimator: Any) -> None:
 
 
 class Consequences:
-    """Candidates for a change of the rows, and what came of each; the last of the columns is the target."""
+    """Candidates for a change of the rows, and the measured changes; the last column is the target."""
 
     def __init__(
         self,
@@ -109,11 +106,11 @@ class Consequences:
             self._measure(measured, retrain)
 
     def of(self, attribute: Protected) -> dict[str, Any]:
-        """Give what was found for an attribute; empty where nothing was measured.
+        """Give the results for an attribute; empty if nothing was measured.
 
-        ``effects`` are those of the searched rows on ratio and performance, by influence, or None where the
-        values' own were used; ``slices`` have what was ``measured`` by action and the forecast; then there
-        are the ``curve``, whether forecasts are ``trusted``, and how it was ``measured``.
+        ``effects`` are those of the searched rows on ratio and performance, by influence, or None if the
+        values themselves are effects; ``slices`` have the ``measured`` changes by action and the forecast;
+        then there are the ``curve``, whether forecasts are ``trusted``, and how changes were ``measured``.
         """
         return self._found.get(attribute.name, {})
 
@@ -121,29 +118,29 @@ class Consequences:
         """Say why nothing can be measured; empty if it can."""
         target, name = self.material.target, self.material.target_name
         if not retrain:
-            return "Nothing was measured, as no model was to be trained again (`retrain=0`)."
+            return "Nothing was measured, since no model was retrained (`retrain=0`)."
         if not self.material.is_binary:
             what = "is continuous" if target.kind != "classes" else f"has {len(target.classes)} classes"
-            return f"Measuring needs a target of two classes, and {name} {what}: {COMPARE_TARGET}."
+            return f"Retraining needs a target with two classes, and {name} {what}: {COMPARE_TARGET}."
         if attribute.is_continuous:
-            return f"Measuring needs groups, and {attribute.name} is a number: compare it, as in age >= 50."
+            return f"Retraining needs groups, and {attribute.name} is a number: compare it, as in age >= 50."
         compared, negatives = len(self._counted(attribute)), int((~self._positive).sum())
         if compared < 2:
             return (
-                f"Too few rows to train again on: measuring needs two groups of at least {LEAST_ROWS} rows "
-                f"that the ratio counts, and {attribute.name} has {compared}."
+                f"Too few rows for retraining: it needs two groups with at least {LEAST_ROWS} rows that the "
+                f"ratio counts, and {attribute.name} has {compared}."
             )
         max_fpr = self.goal[2]
         least = math.ceil(2 * FOLDS * LEAST_SELECTED / max_fpr)
         if negatives < least:
             return (
-                f"Too few rows to train again on: at a budget of {100 * max_fpr:g} % measuring needs "
-                f"{least:,} negatives, and there are {negatives:,}."
+                f"Too few rows for retraining: at a budget of {100 * max_fpr:g} % it needs {least:,} "
+                f"negatives, and there are {negatives:,}."
             )
         return ""
 
     def _counted(self, attribute: Protected) -> dict[int, Bools]:
-        """Mark the searched rows that the rate of each group counts, of which there must be enough."""
+        """Mark the searched rows that the rate of each group counts, for groups with enough of them."""
         label, codes = _COUNTED.get(self.goal[0]), attribute.groups.codes[self.material.sample]
         counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
         rows = {group: counted & (codes == group) for group in attribute.groups.compared}
@@ -161,7 +158,7 @@ class Consequences:
         search, held = (np.flatnonzero(halves == half).astype(np.int32) for half in (0, 1))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of small groups in a half: what is shown is measured
+                warnings.simplefilter("ignore")  # about small groups in a half
                 effects = self._search_effects(cells, search)
                 candidates = {one.name: self._candidates(one, effects, search, held) for one in attributes}
         except ValueError as error:  # a ratio that is undefined on the search rows
@@ -195,7 +192,7 @@ class Consequences:
                 },
             }
 
-    def _search_effects(self, cells: Cells, search: Rows) -> dict[str, FloatArray] | None:
+    def _search_effects(self, cells: Codes, search: Rows) -> dict[str, FloatArray] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
         material, problem = self.material, self._problem
         scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
@@ -220,7 +217,7 @@ class Consequences:
         return {name: own * weights / np.maximum(counts, 1) for name, own in sums.items()}
 
     def _ranking(self) -> Any:
-        """Give the model whose leaves rank rows: the estimator, or LightGBM's own settings for any other."""
+        """Give the model whose leaves rank rows: the estimator if its leaves are readable, else LightGBM."""
         try:
             readable_estimator(self._estimator, self.material.problem.table)
         except (TypeError, ValueError):
@@ -230,7 +227,7 @@ class Consequences:
     def _candidates(
         self, attribute: Protected, effects: dict[str, FloatArray] | None, search: Rows, held: Rows
     ) -> dict[str, Any]:
-        """Find slices and the most harmful rows, and order the slices by what a forecast says of them."""
+        """Find slices and the most harmful rows, and order the slices by their forecasts."""
         material, name = self.material, attribute.name
         if effects is None:
             weights = 1.0 if material.weights is None else material.weights
@@ -251,20 +248,20 @@ class Consequences:
         }
 
     def _forecast(self, name: str, parts: Sequence[Bools], search: Rows, held: Rows) -> FloatArray:
-        """Forecast what each removal changes on the search rows, for a model of the others."""
+        """Forecast the change of each removal on the search rows, for a model of the other rows."""
         inside = [np.flatnonzero(own[held]).astype(np.int32) for own in parts]
         there = [number for number, own in enumerate(inside) if len(own)]
         found = np.full((len(parts), 2), np.nan)
         if there:
-            metrics: dict[str, Any] = dict(
-                zip(("fairness", "performance", "max_fpr"), self.goal, strict=True)
-            )
+            fairness, performance, max_fpr = self.goal
             told = forecast_problem(
                 self._ranking(),
                 self._problem.take(held),
                 self._problem.take(search),
                 [inside[number] for number in there],
-                **metrics,
+                fairness=fairness,
+                performance=performance,
+                max_fpr=max_fpr,
                 seed=self.material.seed,
                 workers=self._workers,
             )
@@ -275,9 +272,9 @@ class Consequences:
     def _plan(
         self, candidates: dict[str, dict[str, Any]], n_changes: int
     ) -> dict[tuple[str, str, int], Change]:
-        """List the changes that are tried, by attribute, action and number, the most telling first.
+        """List the changes that are tried, by attribute, action and number, the most important first.
 
-        Every attribute has its share: removals of slices, then the curve, then what else can be done.
+        Every attribute has its share: removals of slices, then the curve, then the other actions.
         """
         sample, agreement = self.material.sample, self.material.agreement("y")
         each = max(1, n_changes // len(candidates))
@@ -285,34 +282,32 @@ class Consequences:
         wrong = None if agreement is None else contradicted_rows(self.material, agreement)[sample]
         found: dict[tuple[str, str, int], Change] = {}
         for name, own in candidates.items():
-            masks = [mask[sample] for _, mask in own["slices"]]
-            removals = [((name, "remove", j), ("remove", mask)) for j, mask in enumerate(masks)]
-            curve = [
-                ((name, "curve", j), ("remove", mask)) for j, mask in enumerate(own["curve"]) if mask.any()
-            ]
-            others = []
-            for j, mask in enumerate(masks):
+            removals: list[tuple[str, int, Change]] = []
+            others: list[tuple[str, int, Change]] = []
+            for j, (_, rows) in enumerate(own["slices"]):
+                mask = rows[sample]
+                removals.append(("remove", j, ("remove", mask)))
                 if weighed:
-                    others.append(((name, "halve", j), ("halve", mask)))
+                    others.append(("halve", j, ("halve", mask)))
                 if wrong is not None and (mask & wrong).sum() >= LEAST_RELABELLED:
-                    others.append(((name, "relabel", j), ("relabel", mask & wrong)))
-            found |= dict([*removals[: max(1, each - len(curve))], *curve, *others][:each])
+                    others.append(("relabel", j, ("relabel", mask & wrong)))
+            curve = [("curve", j, ("remove", mask)) for j, mask in enumerate(own["curve"]) if mask.any()]
+            planned = [*removals[: max(1, each - len(curve))], *curve, *others][:each]
+            found |= {(name, action, j): change for action, j, change in planned}
         return found
 
-    def _decided(self, cells: Cells, held: Rows, changes: Sequence[Change]) -> list[Decided]:
+    def _decided(self, cells: Codes, held: Rows, changes: Sequence[Change]) -> list[Decided]:
         """Train models on all rows but a fold of the validation rows: with no change, and with each."""
         from lightgbm import LGBMClassifier
 
         seed, problem = self.material.seed, self._problem
         blocks = _some_blocks(problem, held)
         estimator = LGBMClassifier() if self._estimator is None else self._estimator
-        folds = [
-            deal_rows(cells[held], [1 / FOLDS] * FOLDS, np.random.default_rng([seed, 12, repeat]), blocks)
-            for repeat in range(REPEATS)
-        ]
-        places = [
-            (repeat, folds[repeat] == fold) for repeat in range(REPEATS) for fold in np.unique(folds[repeat])
-        ]
+        places = []
+        for repeat in range(REPEATS):
+            generator = np.random.default_rng([seed, 12, repeat])
+            folds = deal_rows(cells[held], [1 / FOLDS] * FOLDS, generator, blocks)
+            places += [(repeat, folds == fold) for fold in np.unique(folds)]
         every = [("none", np.zeros(problem.n_rows, dtype=np.bool_)), *changes]
         tasks = [
             changed_task(problem, estimator, change, held[fold], seed + repeat)
@@ -347,22 +342,22 @@ class Consequences:
         return decided, np.log(np.maximum(of_label, np.finfo(np.float64).eps))
 
     def _note(self, by_influence: bool) -> str:
-        """Say what the figures stand on."""
+        """Say how the figures were found."""
         said = []
         if not by_influence:
             said.append(
-                "Slices were found by the values that you passed. If these were measured on the same rows, "
-                "the changes shown are a little too good."
+                "Slices were found with the values that you passed. If these were measured on the same rows, "
+                "the changes shown are slightly too optimistic."
             )
         if self._estimator is not None and "random_state" not in self._estimator.get_params():
             said.append(
-                f"{type(self._estimator).__name__} takes no seed: repeats differ by their folds alone."
+                f"{type(self._estimator).__name__} takes no seed: repeats differ only by their folds."
             )
         return " ".join(said)
 
 
 def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now: float) -> dict[str, Any]:
-    """Put what was measured beside each candidate; no forecast goes beyond what a ratio can do."""
+    """Add the measured changes to each candidate; forecasts are limited to possible ratios."""
 
     def figures(action: str, number: int) -> dict[str, Any] | None:
         told = found.get((action, number))
@@ -385,14 +380,14 @@ def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now
             }
         )
     slices.sort(key=lambda one: -(one["measured"]["remove"] or {"ratio_change": -np.inf})["ratio_change"])
-    told = [
+    points = [
         {"share": share, "rows": int(mask.sum()), "measured": measured}
         for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
     ]
-    return {"slices": slices, "curve": told, "trusted": trusted}
+    return {"slices": slices, "curve": points, "trusted": trusted}
 
 
-def most_harmful(effects: FloatArray, share: float, cells: Cells) -> Bools:
+def most_harmful(effects: FloatArray, share: float, cells: Codes) -> Bools:
     """Mark the rows of the lowest effects below 0, at most half of those of any group and label.
 
     Examples
@@ -416,7 +411,7 @@ def most_harmful(effects: FloatArray, share: float, cells: Cells) -> Bools:
 
 
 def changed_task(problem: Problem, estimator: Any, change: Change, scored: Rows, seed: int) -> Task:
-    """Train on all rows but those to be scored, with some rows removed, weighed by half, or relabelled."""
+    """Train on all rows but those to be scored, with some rows removed, halved in weight, or relabelled."""
     (action, marked), weights, target = change, problem.sample_weight, problem.target
     inside = np.ones(problem.n_rows, dtype=np.bool_)
     inside[scored] = False
@@ -453,7 +448,7 @@ class GroupDecisions:
         }
 
     def change(self, before: Decided, after: Decided) -> dict[str, float]:
-        """Give how ratio and performance change, with the errors that the choice of validation rows makes."""
+        """Give the changes of ratio and performance, with errors due to the choice of validation rows."""
         drawn = self._drawn(before[0], after[0])
         moved = after[1].mean(axis=0) - before[1].mean(axis=0)
         return {
@@ -464,7 +459,7 @@ class GroupDecisions:
         }
 
     def noise(self, before: Decided, after: Sequence[Decided]) -> dict[str, float]:
-        """Give the error that training makes: the spread over repeats, the same for all changes."""
+        """Give the error due to training: the spread over repeats, the same for all changes."""
         spread = {}
         for place, (name, measured) in enumerate({"ratio": self._ratio, "performance": self._mean}.items()):
             own = np.array([[measured(row) for row in one[place]] for one in (before, *after)])
@@ -480,7 +475,7 @@ class GroupDecisions:
         return float(_ratios(np.array(rates)))
 
     def _drawn(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        """Draw rates of each group before and after, as other validation rows would give them."""
+        """Draw rates of each group before and after, as other validation rows would have them."""
         both = np.stack([before.mean(axis=0), after.mean(axis=0)])
         both = 1.0 - both if self._missed else both
         drawn = np.empty_like(self._normal)
@@ -505,7 +500,7 @@ class GroupDecisions:
         return float(np.sqrt((self._summed(off[np.newaxis], rows) ** 2).sum()))
 
     def _summed(self, off: FloatArray, rows: Places) -> FloatArray:
-        """Add up what rows of one block do together, as they were drawn together."""
+        """Add up the rows of one block, since they were drawn together."""
         if self._blocks is None:
             return off
         return np.stack([np.bincount(self._blocks[rows], own) for own in off])
@@ -519,9 +514,7 @@ def _ratios(rates: FloatArray) -> FloatArray:
 
 
 def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, Any] | None]) -> bool:
-    """Tell whether forecasts rank what retraining measured, beyond chance, and mistake no clear sign."""
-    import pandas as pd
-
+    """Say whether forecasts rank the measured changes better than chance, and have no clear sign wrong."""
     pairs = [
         (forecast[0], own["ratio_change"], own["ratio_error"])
         for forecast, own in zip(forecasts, measured, strict=True)
@@ -531,14 +524,11 @@ def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, An
         return False
     predicted, actual, errors = np.array(pairs).T
     clear = np.abs(actual) > 1.96 * errors
-    if np.ptp(predicted) == 0 or np.ptp(actual) == 0 or (predicted * actual < 0)[clear].any():
-        return False
-    frame = pd.DataFrame({"column": "z", "predicted": predicted, "actual": actual, "directed": actual})
-    return bool(compare_effects(frame)["low"].iloc[0] > 0)
+    return not (predicted * actual < 0)[clear].any() and rank_correlation(predicted, actual).low > 0
 
 
 def _larger_is_positive(problem: Problem) -> Problem:
-    """Give the problem such that the larger label is the positive one, as valuators take it."""
+    """Give the problem with the larger label as the positive one, as valuators need it."""
     if problem.labels.positive == 1:
         return problem
     column = column_from(problem.sources[0].name, problem.labels.is_positive)
@@ -547,7 +537,7 @@ def _larger_is_positive(problem: Problem) -> Problem:
     )
 
 
-def _some_blocks(problem: Problem, rows: Rows) -> npt.NDArray[np.int64] | None:
+def _some_blocks(problem: Problem, rows: Rows) -> Codes | None:
     """Give the blocks of some rows, numbered anew."""
     return None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
 

@@ -1,4 +1,4 @@
-"""The public name: explore a table and its values, from a problem to the plain data of a page."""
+"""Explore a table and its values, and show the result as data, as a page or as charts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fado.exploration._pool import pool_part, read_pool
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
-from fado.reporting import explore_chart, explore_page, page_in_frame
+from fado.reporting import explore_chart, explore_page, page_in_frame, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
@@ -35,69 +35,77 @@ if TYPE_CHECKING:
     import altair
     import pandas as pd
 
-__all__ = ["Exploration", "explore", "share_error", "summarise"]
-
 _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
 
 
 class Exploration:
-    """What there is to see in a table and its values, as data, as a page and as single charts.
+    """The result of an exploration, as data, as a page and as single charts.
 
-    `explore` and `explore_files` make it.
+    `explore` and `explore_files` return it.
 
     Parameters
     ----------
     summary : dict
-        All that the page shows.
+        The content of the page.
+
+    See Also
+    --------
+    fado.explore : Explore a table in memory.
+    fado.explore_files : Explore a table in files.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
         self._summary = summary
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all that the page shows, as plain data that JSON can hold."""
+        """Return the content of the page as plain data that can be written as JSON."""
         return copy.deepcopy(self._summary)
 
     def html(self) -> str:
-        """Give the page as HTML text that loads nothing from elsewhere."""
+        """Return the page as HTML text that loads nothing from elsewhere."""
         return explore_page(self._summary)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, which appears whole or not at all.
+        """Write the page to a file. If writing fails, no partial file is left.
 
         Parameters
         ----------
         path : path-like
-            Where to write.
+            The file to write.
         """
         text = self.html()
         with replacing(path, "The page") as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def effects(self, attribute: str | None = None) -> dict[str, pd.DataFrame]:
-        """Give tables of what rows do to the model, and of what changing them did.
+        """Return tables of the effects of rows, and of measured changes.
 
         Parameters
         ----------
         attribute : str, optional
-            A protected attribute; None is the first.
+            A protected attribute; None means the first.
 
         Returns
         -------
         dict of str to DataFrame
-            ``cells``: per group and label, the rows and the sums of their effects on the ratio and on the
-            performance. ``slices``: rows that make groups less equal; what removing them changed, with its
-            standard error, as ``measured_ratio_change``, ``measured_ratio_error`` and the same of the
-            performance, NaN for slices that no model was trained without; ``ratio_change`` and
-            ``performance_change`` are forecasts, NaN unless forecasts agree with what was measured on this
-            table. ``changes``: the same for every ``action`` that was tried on a slice: "remove", "halve"
-            (the weights) and "relabel" (the rows whose label models contradict). ``curve``: for the most
-            harmful 2, 5 and 10 % of the rows.
+            ``cells``: per group and label, the number of rows and the sums of their effects on the ratio and
+            on the performance. ``slices``: rows that make groups less equal. ``measured_ratio_change`` and
+            ``measured_ratio_error`` are the change when the slice is removed and its standard error, likewise
+            for the performance; they are NaN for slices without retraining. ``ratio_change`` and
+            ``performance_change`` are forecasts, NaN unless forecasts agree with the measured changes on this
+            table. ``changes``: the measured changes for every ``action`` that was tried on a slice:
+            "remove", "halve" (the weights) and "relabel" (the rows whose label models contradict).
+            ``curve``: the changes when the most harmful 2, 5 and 10 % of the rows are removed.
 
         Raises
         ------
         ValueError
-            If there is no such attribute, or the values are no effects and nothing was measured.
+            If there is no such attribute, or if the values are not effects and nothing was measured.
 
         Examples
         --------
@@ -128,12 +136,12 @@ class Exploration:
         ----------
         name : str
             "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; also "aim" if the values came with probabilities, "effects" if they are effects or
+            "suspicious"; also "aim" if the values contain probabilities, "effects" if they are effects or
             changes were measured, "removal" if changes were measured, and "pool" if there is a pool.
         attribute : str, optional
-            A protected attribute; None is the first.
+            A protected attribute; None means the first.
         utility : {"linear", "difference", "cobb-douglas"}, default="linear"
-            For the chart "utility": which utility.
+            For the chart "utility": the utility.
         alpha : float, default=0.5
             For the chart "utility": the weight of performance, a multiple of 0.05 in [0, 1].
         """
@@ -148,7 +156,7 @@ class Exploration:
         names = ", ".join(attribute["name"] for attribute in attributes)
         left_out = [f"{one['name']}: {one['left_out']}" for one in attributes if one["left_out"]]
         pool = self._summary.get("pool")
-        beside = "" if pool is None else f", beside a pool of {pool['rows']:,}"
+        beside = "" if pool is None else f", next to a pool of {pool['rows']:,}"
         sampled = about["sampled"]
         rows = f"{about['rows']:,}" + ("" if sampled is None else f" sampled of {sampled['of']:,}")
         return "\n".join([f"Exploration of {rows} rows by {names}{beside}", *left_out])
@@ -175,7 +183,7 @@ def explore(
     progress: bool = False,
     z_exclude: Any = None,
 ) -> Exploration:
-    """Explore a table and its values: its biases, its slices, its proxies, its suspicious rows.
+    """Explore a table and its values: biases, slices, proxies and suspicious rows.
 
     Parameters
     ----------
@@ -186,58 +194,69 @@ def explore(
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
         The protected attributes.
     valuation : Valuation, optional
-        The values of these rows; without it, `OutOfBagEntropy` computes them. Rows without a value are left
-        out. If they come with probabilities (``OutOfBagEntropy(keep_probabilities=True)``, as those computed
-        here do), the page shows what aiming would cost.
+        The values of these rows; None computes them with `OutOfBagEntropy`. Rows without a value are left
+        out. If the values contain probabilities (``OutOfBagEntropy(keep_probabilities=True)``, as those
+        computed here), the page shows the cost of reaching a line.
     pool : table, or tuple of a table and a Valuation, optional
-        Rows without labels, to be shown beside these. Columns are found by name; further ones are ignored. A
-        table alone is valued by the models that value X. If you pass `valuation`, pass the pool with values
-        of the same kind as well: ``(table, valuator.value(table))``.
+        Unlabelled rows, shown next to these. Columns are matched by name; other columns are ignored. The
+        models that value X also value the pool. If you pass `valuation`, pass the values of the pool too:
+        ``(table, valuator.value(table))``.
     sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts in the models, if values are computed or models are trained again. Effects
-        are multiplied by it, scaled to a mean of 1. Everything else on the page counts rows.
+        The weight of each row in the models, if values are computed or models are retrained. Effects are
+        multiplied by the weights, scaled to a mean of 1. All other parts of the page count rows.
     groups : array-like of shape (n_rows,), optional
-        Which rows belong together, if values are computed: a bag holds or leaves out all of them together.
+        Which rows belong together, if values are computed: a bag contains all of them or none.
     pos_label : label, optional
-        The positive label. None means the larger of two; a target of more classes then has none.
+        The positive label. None means the larger of two labels; a target with more classes then has none.
     max_rows : int, default=50_000
-        In how many rows of X, and of the pool, slices are searched for, and on how many the cost of aiming is
-        measured, at most; they are drawn at random. Everything else, also the figures of a slice that was
-        found, is about every row.
+        The largest number of rows of X, and of the pool, that are searched for slices and used for the cost
+        of reaching a line. They are drawn at random. All other figures, also those of a slice that was found,
+        are about all rows.
     min_group_size : int, default=30
-        Groups with at least so many rows are always compared. Groups with fewer rows that are also less than
-        1 % of the table are counted and listed, but left out of rates, biases and everything else that
-        compares groups; the page says which. 0 compares all groups of at least ten rows. Groups with fewer
-        than ten are never named.
+        Groups with at least this many rows are always compared. Smaller groups that are also less than 1 % of
+        the table are counted and listed, but not compared; the page names them. 0 compares all groups with at
+        least ten rows. Groups with fewer than ten rows are never named.
     show_rows : bool, default=False
-        Whether to show the entries of the most suspicious and the most harmful rows, and not just their
+        Whether to show the entries of the most suspicious and the most harmful rows, not only their
         positions.
     retrain : int, default=120
-        How many models may be trained to measure what removing rows, weighing them by half or relabelling
-        them does; 0 trains none, and the page then shows no such figure. It needs a target of two classes.
-        Half of the rows (at most `max_rows` of them) finds candidates, by :class:`TreeInfluence`; on the
-        other half, in folds, models trained on all other rows with and without them are compared. Three
-        fits more find the candidates.
+        How many models may be trained to measure the effect of removing rows, halving their weights or
+        relabelling them; 0 trains none, and the page then has no such figures. It needs a target with two
+        classes. One half of the rows (at most `max_rows`) finds candidates with :class:`TreeInfluence`, by
+        three more fits. On the other half, in folds, models trained on all other rows, with and without the
+        change, are compared.
     estimator : classifier, optional
-        The model that is trained to measure; None means LightGBM's default settings. Pass your own.
+        The model that is retrained; None means LightGBM with its default settings. Pass the model that you
+        use.
     stability : DataFrame, optional
-        How far the values agree with values made again, as ``valuation.stability(X, y, ...)`` gives it. None
+        The agreement of the values with those of another run, from ``valuation.stability(X, y, ...)``. None
         means its estimate without a fit.
     random_state : int, default=0
-        Seed of the values if they are computed, of the rows that slices are searched for in, of the order of
-        rows of equal utility, and of `retrain`.
+        Seed of the values if they are computed, of the searched rows, of the order of rows with equal
+        utility, and of `retrain`.
     n_jobs : int, optional
-        How many models are trained side by side; None uses every core. It changes no result.
+        How many models are trained in parallel; None uses every core. Results do not depend on it.
     progress : bool, default=False
         Whether to show a progress bar.
     z_exclude : list of str, or mapping of attribute to such a list, optional
-        If values are computed: columns that models of protected attributes must not see, such as those that
-        an attribute was made from.
+        If values are computed: columns that models of protected attributes must not use, such as the columns
+        that an attribute was computed from.
 
     Returns
     -------
     Exploration
         Its `write_html` writes the page; a notebook shows it.
+
+    See Also
+    --------
+    fado.explore_files : Explore a table in files.
+    fado.OutOfBagEntropy : Compute values that say how uncertain models are.
+    fado.TreeInfluence : Compute the effects of rows on a model.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
 
     Examples
     --------
@@ -258,7 +277,7 @@ def explore(
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
     check_retraining(retrain, estimator)
     if stability is not None:
-        read_stability(stability)  # refused before rows are valued
+        read_stability(stability)  # refuses a wrong table before rows are valued
     problem = read_problem(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
     ).with_mean_weight_one()
@@ -285,11 +304,11 @@ def summarise(
     progress: bool,
     stability: Any = None,
 ) -> dict[str, Any]:
-    """Summarise the material as plain data that JSON can hold.
+    """Summarise the material as plain data that can be written as JSON.
 
     There are ``about``, on the data and the values; one entry of ``attributes`` per protected attribute;
-    ``together``, what the slider shows when the utility weighs several attributes at once (None for one);
-    ``stability``, whether another run would rank rows alike; and the ``pool`` of rows without labels, if any.
+    ``together``, the slider's part for a utility of several attributes (None for one); ``stability``, whether
+    another run would rank the rows the same way; and the ``pool`` of unlabelled rows, if any.
     """
     finder, pool = SliceFinder(material), material.pool
     columns = [*finder.columns, binned_target(material, len(finder.columns))]
@@ -301,7 +320,7 @@ def summarise(
         parts = {
             "name": attribute.name,
             "kind": attribute.variable.kind,
-            "groups": listed_groups(groups, attribute.whole),
+            "groups": listed_groups(groups, material.sampled, attribute.whole),
             "shown": list(groups.names),
             "some_hidden": bool((groups.codes < 0).any()),
             "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
@@ -317,7 +336,7 @@ def summarise(
         } | ({} if effects is None else {"effects": effects})
         return parts | {"answers": answers(material, attribute, parts)}
 
-    return _known(
+    return without_nan(
         {
             "about": _about(material),
             "attributes": [attribute_part(one) for one in material.attributes],
@@ -326,15 +345,6 @@ def summarise(
         }
         | ({} if pool is None else {"pool": pool_part(material, pool)})
     )
-
-
-def _known(value: Any) -> Any:
-    """Put None, which JSON has, in the place of NaN, which it has not."""
-    if isinstance(value, dict):
-        return {key: _known(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_known(entry) for entry in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
@@ -351,7 +361,7 @@ def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
 
 def _about(material: Material) -> dict[str, Any]:
     target, provenance, positive = material.target, material.valuation.provenance, material.positive
-    outcome = None  # what groups are compared by
+    outcome = None  # by which groups are compared
     if target.kind == "continuous":
         outcome = {"name": f"mean {material.target_name}", "format": "number"}
     elif positive is not None:
@@ -378,11 +388,11 @@ def _about(material: Material) -> dict[str, Any]:
 
 
 def _sampled(material: Material) -> dict[str, Any] | None:
-    """Tell of the sample that is explored; None where all rows are.
+    """Describe the sample that is explored; None if all rows are.
 
-    ``error`` is the half-width of a 95 % interval of a share, or of a mean of values between 0 and 1, at its
-    worst. ``groups`` has per attribute the shown groups, with the rows that they are ``of`` (None for
-    quarters of a number), and the positive rate of all rows.
+    ``error`` is the largest half-width of a 95 % interval of a share, or of a mean of values in [0, 1].
+    ``groups`` has per attribute the shown groups, their rows in the whole table in ``of`` (None for quarters
+    of a number), and the positive rate of all rows.
     """
     sampled = material.sampled
     if sampled is None:
@@ -393,16 +403,16 @@ def _sampled(material: Material) -> dict[str, Any] | None:
         for group, rows in enumerate(one.groups.sizes.tolist()):
             of = rate = None
             if one.whole is not None:
-                of, rate = one.whole.together(np.flatnonzero(one.groups.place == group))
-            # a quarter of a number is as large a part of the table as of the sample, about
+                of, rate = sampled.together(one.whole, np.flatnonzero(one.groups.place == group))
+            # a quarter of a number is about the same share of the table and of the sample
             error = share_error(rows, round(rows * sampled.times) if of is None else of)
             own = {"rows": rows, "of": of, "error": error, "positive_rate": rate}
             groups[one.name].append({"name": one.groups.names[group]} | own)
     error = share_error(len(material), sampled.n_rows)
-    what = "A share, or a mean value," if material.is_unit(*groups) else "A share"
+    what = "A share or a mean value" if material.is_unit(*groups) else "A share"
     said = (
-        f"This is a random sample of {len(sampled.places):,} of {sampled.n_rows:,} rows. {what} is off by at "
-        f"most {_points(error)} percentage points (95 %)"
+        f"This is a random sample of {len(sampled.places):,} of {sampled.n_rows:,} rows. {what} has an error "
+        f"of at most {_points(error)} percentage points (95 %)"
     )
     rated = [
         (groups[one.name][group], one.spoken[group])
@@ -412,8 +422,8 @@ def _sampled(material: Material) -> dict[str, Any] | None:
     if rated:
         least, name = min(rated, key=lambda entry: int(entry[0]["rows"]))
         said += (
-            f"; within the smallest group shown, {name} ({least['rows']:,} of the sampled rows), by at "
-            f"most {_points(least['error'])}"
+            f"; within the smallest group shown, {name} ({least['rows']:,} of the sampled rows), of at most "
+            f"{_points(least['error'])}"
         )
     return {
         "rows": len(sampled.places),
@@ -426,9 +436,9 @@ def _sampled(material: Material) -> dict[str, Any] | None:
 
 
 def share_error(rows: int, of: int) -> float:
-    """Give the half-width of a 95 % interval of a share, or of a mean on [0, 1], at its worst.
+    """Give the largest half-width of a 95 % interval of a share, or of a mean on [0, 1].
 
-    So many rows were drawn, none twice, from so many.
+    `rows` are drawn without replacement from `of`.
 
     Examples
     --------
@@ -439,7 +449,7 @@ def share_error(rows: int, of: int) -> float:
 
 
 def _points(share: float) -> str:
-    """Write a share in percentage points with two digits that count, rounded up: it is a bound."""
+    """Write a share in percentage points with two significant digits, rounded up, since it is a bound."""
     points = 100 * share
     digits = 1 - math.floor(math.log10(points)) if points > 0 else 0
     step = 10.0**-digits

@@ -1,11 +1,10 @@
-"""Explore a table in files by a sample of its rows, within a bound on memory."""
+"""Explore a table in files by a sample of its rows, within a memory limit."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,15 +42,14 @@ from fado.valuation.large import (
     with_group_names,
 )
 
-__all__ = ["Sampled", "WholeGroups", "explore_files", "read_sample"]
-
 Codes = npt.NDArray[np.int64]
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
+_HALF = 32  # bits of a whole number
 
-# Bytes of a sampled row while a page is made of it, measured on tables of 5 and of 40 columns and on one of
-# five texts that no two rows share: so many times its columns as Arrow holds them, and so many beside.
+# Bytes of a sampled row while a page is made, measured on tables with 5 and 40 columns and on one with five
+# columns of unique texts: a multiple of the size of its columns in Arrow, and a constant.
 _TIMES_ITS_COLUMNS = 1.5
 _OF_A_TEXT = 100
 _OF_A_VARIABLE = 150
@@ -79,50 +77,51 @@ def explore_files(
     progress: bool = False,
     group_names: GroupNames | None = None,
 ) -> Exploration:
-    """Explore a table in files, however many rows it has, by a random sample of them.
+    """Explore a table in files of any size, by a random sample of its rows.
 
-    The table is read once, block by block. The sample is the rows with the smallest hashes: the same rows,
-    however the table is split into files. Only their values are read. The number of rows, the sizes of groups
-    and their positive rates are counted over all rows in the same pass. The page says how large the sample is
-    and by how much it may be off; ``to_dict()["about"]["sampled"]`` has the same as data. A table of no more
-    than `sample_rows` rows is explored whole.
+    The table is read once, block by block. The sample consists of the rows with the smallest hashes, so it
+    does not depend on how the table is split into files. Only the values of these rows are read. The same
+    pass counts all rows, the sizes of groups and their positive rates. The page states the size of the sample
+    and its sampling error; ``to_dict()["about"]["sampled"]`` has the same as data. A table with at most
+    `sample_rows` rows is explored whole.
 
     Parameters
     ----------
     paths : path-like or sequence of path-like
-        A Parquet or CSV file, several, a directory, or a shell pattern such as ``"loans-*.parquet"``. Rows
-        are in the order of the sorted paths; files whose names begin with ``_`` or ``.`` are ignored.
+        A Parquet or CSV file, several files, a directory, or a pattern such as ``"loans-*.parquet"``. Rows
+        are in the order of the sorted paths. Files whose names begin with ``_`` or ``.`` are ignored.
     values : path-like or Valuation
-        The values of all rows: a `Valuation`, or the directory or the Parquet file that holds it.
+        The values of all rows: a `Valuation`, or the directory or Parquet file that contains it.
     target : str
-        The column to be predicted, or comparisons such as ``"amount>=1000"``, whose columns are not shown.
+        The column to be predicted, or a comparison such as ``"amount>=1000"``. Columns of the comparison are
+        not features.
     protected : str or sequence of str
-        The protected attributes: columns, or comparisons such as ``"age>=50"``, as
-        `fado.datasets.protected_from` takes them.
+        The protected attributes: columns, or comparisons such as ``"age>=50"``, as in
+        `fado.datasets.protected_from`.
     sample_rows : int, default=200_000
-        How many rows are explored at most.
+        The largest number of rows that are explored.
     memory : str or int, optional
         The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
-        of what is free.
+        of the free memory.
     drop : str or sequence of str, optional
-        Columns, or patterns such as ``"id_*"``, that are not shown.
+        Columns, or patterns such as ``"id_*"``, that are not features.
     weight : str, optional
-        The column that says how much each row counted in the models. Effects are multiplied by it.
+        The column of sample weights. Effects are multiplied by them.
     pos_label : label, optional
-        The positive label. None means the larger of two; a target of more classes then has none.
+        The positive label. None means the larger of two labels; a target with more classes then has none.
     min_group_size : int, default=30
         As in `explore`, counted in sampled rows.
     show_rows : bool, default=False
-        Whether to show the entries of the most suspicious and the most harmful rows, and not just their
+        Whether to show the entries of the most suspicious and the most harmful rows, not only their
         positions in the whole table.
     retrain, estimator, n_jobs
         As in `explore`; models are trained on at most 50,000 of the sampled rows.
     random_state : int, default=0
-        Seed of the sample, and of all that `explore` draws.
+        Seed of the sample, and of all random numbers of `explore`.
     progress : bool, default=False
         Whether to show a progress bar.
     group_names : mapping, optional
-        What groups are called, as `sample_files` takes it.
+        Names of groups, as in `sample_files`.
 
     Returns
     -------
@@ -132,7 +131,12 @@ def explore_files(
     Raises
     ------
     ValueError
-        If a file or a setting is not valid, the values are of other rows, or `memory` is too small.
+        If a file or a setting is invalid, the values belong to other rows, or `memory` is too small.
+
+    See Also
+    --------
+    fado.explore : Explore a table in memory.
+    fado.value_files : Value the rows of such a table.
 
     Examples
     --------
@@ -170,10 +174,10 @@ def explore_files(
     sampled, table, positive, pattern = read_sample(source, roles, wanted, seed, pos_label, progress=progress)
     _check_values(valuation, roles, sampled.n_rows)
     known = valuation.provenance.target_pattern
-    if known is not None and known != pattern:  # of numbers there is no pattern to compare
+    if known is not None and known != pattern:  # numbers have no pattern to compare
         raise ValueError(
-            f"`values` were made with other labels than those of {roles.target.name!r}, or with the rows in "
-            "another order: pass the values of these very rows."
+            f"`values` were computed with other labels than those of {roles.target.name!r}, or with the rows "
+            "in another order: pass the values of these rows."
         )
     material = read_material(
         _read_problem(table, roles, positive),
@@ -188,59 +192,37 @@ def explore_files(
     return Exploration(made)
 
 
-class WholeGroups(NamedTuple):
-    """How many rows of a whole table each group has, and how many of them the positive label, if any is."""
+class Sampled(NamedTuple):
+    """The sampled rows of a larger table, and counts over all its rows."""
 
-    rows: Codes
-    positive: Codes | None
-
-    def together(self, groups: Iterable[int]) -> tuple[int, float | None]:
-        """Give the rows of some groups taken together, and their share of positive labels."""
-        members = list(groups)
-        rows = int(self.rows[members].sum())
-        return rows, None if self.positive is None else int(self.positive[members].sum()) / rows
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """Which rows of a larger table are explored, and what was counted over all of them.
-
-    Parameters
-    ----------
-    places : ndarray of int
-        The sampled rows' places in the whole table.
-    n_rows : int
-        How many rows that has.
-    seed : int
-        Of the draw.
-    has_positive : bool
-        Whether the whole table's target has a positive label.
-    counts : mapping of str to mapping of label to tuple of int
-        Per attribute and label, None for a missing one: the rows, and those of the positive label. Numbers
-        that are no classes are not among them.
-    """
-
-    places: Codes
-    n_rows: int
+    places: Codes  # of the sampled rows in the whole table
+    n_rows: int  # of the whole table
     seed: int
-    has_positive: bool
+    has_positive: bool  # whether the whole table's target has a positive label
+    # per attribute and label, None for a missing one: the rows, and those of the positive label; no numbers
     counts: Mapping[str, Mapping[Any, tuple[int, int]]]
 
     @property
     def times(self) -> float:
-        """How many rows of the table each sampled row stands for."""
+        """How many rows of the table each sampled row represents."""
         return self.n_rows / len(self.places)
 
-    def groups_of(self, variable: Variable) -> WholeGroups | None:
-        """Give the sizes of the groups that a variable's rows are of; None for a number."""
+    def groups_of(self, variable: Variable) -> Codes | None:
+        """Give the rows and positives of a variable's groups; None for a number."""
         if variable.kind == "continuous" or variable.name not in self.counts:
             return None
         labels: list[Any] = list(variable.classes)
         if variable.has_missing:
             labels[-1] = None
         counts = self.counts[variable.name]
-        found = np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
-        return WholeGroups(found[:, 0], found[:, 1] if self.has_positive else None)
+        return np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
+
+    def together(
+        self, groups: Codes, members: Sequence[int] | npt.NDArray[np.intp]
+    ) -> tuple[int, float | None]:
+        """Give the rows of some groups together, and their share of positive labels, if there is one."""
+        rows, positive = groups[list(members)].sum(axis=0).tolist()
+        return rows, positive / rows if self.has_positive else None
 
 
 def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
@@ -258,7 +240,7 @@ def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
 
 
 def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> None:
-    """Refuse values of other attributes, of another number of rows, or of another target."""
+    """Refuse values of other attributes, another number of rows, or another target."""
     check_variables("values", valuation, [own.name for own in roles.attributes], "protected")
     if n_rows is not None and len(valuation) != n_rows:
         raise ValueError(
@@ -268,13 +250,13 @@ def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> Non
     note = valuation.provenance.made_for
     if note is not None and note.target != roles.target.name:
         raise ValueError(
-            f"`values` are of the target {note.target!r}, not of {roles.target.name!r}: pass others, or "
+            f"`values` are for the target {note.target!r}, not for {roles.target.name!r}: pass others, or "
             "value this target."
         )
 
 
 def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -> None:
-    """Refuse a bound that a row group, or the sample beside it, does not fit into."""
+    """Refuse a memory limit that a row group and the sample do not fit into."""
     costs = reading_costs(source, roles.needed)
     all_rows = source.about_rows if source.n_rows is not None else 2 * source.about_rows
     texts = [name for name in roles.features if pa.types.is_large_string(source.schema.field(name).type)]
@@ -297,63 +279,55 @@ def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -
 def read_sample(
     source: Source, roles: Roles, n_rows: int, seed: int, pos_label: Any, *, progress: bool
 ) -> tuple[Sampled, pa.Table, Any, str | None]:
-    """Read all rows once, block by block: keep so many, those of the smallest hashes, and count all.
+    """Read all rows once, block by block: keep those with the smallest hashes, and count all.
 
-    Beside the sample and its table, this gives the target's positive label, and a digest of which of all rows
-    share a label.
+    Also give the target's positive label, and a digest of which rows share a label.
     """
     reading = TablePass(source, roles)
     smallest = SmallestRows(n_rows, reading.schema)
-    pairs: list[Counter[tuple[int, int]]] = [Counter() for _ in roles.attributes]
+    pairs: list[Counter[int]] = [Counter() for _ in roles.attributes]  # of a group and a label of the target
     for block in reading.blocks(BLOCK_ROWS, progress=progress):
         smallest.add(row_hash(seed, block.rows), block.rows, block.table)
         for counter, codes in zip(pairs, block.codes[1:], strict=True):
-            counter.update(_count_pairs(codes, block.codes[0]))
+            found, counts = np.unique(codes << _HALF | block.codes[0], return_counts=True)
+            counter.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
     places, table = smallest.finish()
     pa.default_memory_pool().release_unused()
     (target, *attributes), (targets, *labels) = reading.variables(), reading.labels()
     positive = _positive_label(target, pos_label)
     code = None if positive is None or targets is None else targets.index(positive)
-    counts = {
+    counted = {
         own.name: _label_counts(counter, its_labels, code)
         for own, its_labels, counter in zip(attributes, labels, pairs, strict=True)
         if its_labels is not None
     }
-    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counts)
+    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counted)
     return sampled, table, positive, reading.target_pattern()
 
 
-def _count_pairs(groups: Codes, labels: Codes) -> dict[tuple[int, int], int]:
-    """Count how often each group and each label of the target meet."""
-    n_labels = int(labels.max()) + 1
-    found, counts = np.unique(groups * n_labels + labels, return_counts=True)
-    return {
-        divmod(pair, n_labels): count for pair, count in zip(found.tolist(), counts.tolist(), strict=True)
-    }
-
-
 def _label_counts(
-    pairs: Counter[tuple[int, int]], labels: tuple[Any, ...], positive: int | None
+    pairs: Counter[int], labels: tuple[Any, ...], positive: int | None
 ) -> dict[Any, tuple[int, int]]:
     """Add up the rows, and those of the positive label, of every label of an attribute."""
     counts = dict.fromkeys(labels, (0, 0))
-    for (group, target), count in pairs.items():
+    for pair, count in pairs.items():
+        group, target = divmod(pair, 1 << _HALF)
         rows, positives = counts[labels[group]]
         counts[labels[group]] = rows + count, positives + (count if target == positive else 0)
     return counts
 
 
 def _positive_label(target: Variable, pos_label: Any) -> Any:
-    if target.kind == "continuous":
-        if pos_label is None:
-            return None
-        raise ValueError("`pos_label` is for a target of classes, and this one is continuous: leave it out.")
-    code = positive_code(target.classes, pos_label)
+    if target.kind == "continuous" and pos_label is not None:
+        raise ValueError(
+            "`pos_label` is for a target with classes, and this one is continuous: leave it out."
+        )
+    code = None if target.kind == "continuous" else positive_code(target.classes, pos_label)
     return None if code is None else target.classes[code]
 
 
 def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
-    """Read the drawn rows as `explore` reads a table; one of them must have the positive label."""
+    """Read the sampled rows as `explore` reads a table; one of them must have the positive label."""
     target = roles.target.read(table, named=False)
     if positive is not None and positive not in target.unique().to_pylist():
         raise ValueError(

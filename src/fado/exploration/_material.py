@@ -1,4 +1,4 @@
-"""What is explored, read once and cut to valued rows: features, target, values, groups."""
+"""The data that is explored, read once and cut to valued rows: features, target, values, groups."""
 
 from __future__ import annotations
 
@@ -25,30 +25,8 @@ from fado.tabular import (
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
 if TYPE_CHECKING:
-    from fado.exploration._files import Sampled, WholeGroups
+    from fado.exploration._files import Sampled
     from fado.exploration._pool import Unlabelled
-
-__all__ = [
-    "FEWEST_MEMBERS",
-    "ListedGroup",
-    "Material",
-    "Protected",
-    "ShownGroups",
-    "Span",
-    "cells_of",
-    "check_variables",
-    "known_mean",
-    "listed_groups",
-    "percent",
-    "plain_number",
-    "quoted",
-    "read_material",
-    "sample_rows",
-    "show_groups",
-    "span_around",
-    "tell_left_out",
-    "written",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -57,7 +35,7 @@ Codes = npt.NDArray[np.int64]
 FEWEST_MEMBERS = 10  # groups of fewer rows are never named
 MOST_GROUPS = 12
 MOST_LISTED = 60
-_MOST_KEPT = 50  # groups of an attribute: valuators keep no more probabilities of two labels
+_MOST_KEPT = 50  # groups of an attribute: valuators keep probabilities for no more
 
 # why a listed group is not compared
 POOLED, SMALL, UNNAMED = "shown with others", "too small to compare", "too small to compare or to name"
@@ -76,7 +54,7 @@ def percent(share: float) -> str:
 
 
 def plain_number(number: float) -> str:
-    """Write a number with three digits that count, never in powers of ten unless it is tiny.
+    """Write a number with three significant digits, in powers of ten only if it is tiny.
 
     Examples
     --------
@@ -94,7 +72,7 @@ def quoted(name: str) -> str:
 
 
 def written(number: float) -> str:
-    """Write a number of a column as its rows have it, to six digits.
+    """Write a number of a column with at most six digits.
 
     Examples
     --------
@@ -105,7 +83,7 @@ def written(number: float) -> str:
 
 
 class ListedGroup(NamedTuple):
-    """A group with its rows, why it is not compared (None if it is), and the groups that it stands for."""
+    """A group with its rows, why it is not compared (None if it is), and the groups that it contains."""
 
     name: str
     rows: int
@@ -126,11 +104,11 @@ class ShownGroups:
     others : int or None
         The position of the pool of groups beyond the largest, which are too many to be shown.
     small : int or None
-        The position of what is too small to be compared: counted, and left out of every rate.
+        The position of the groups that are too small to be compared: counted, but without rates.
     listed : tuple of ListedGroup
         All groups, the compared ones first; those of fewer than ten rows as one, without their names.
     place : ndarray of int
-        Of each group, as rows were numbered at first, the shown one that it is part of.
+        For each group, the shown one that it is part of.
     """
 
     codes: Codes
@@ -145,17 +123,17 @@ class ShownGroups:
 
     @property
     def compared(self) -> list[int]:
-        """The groups that are set against each other."""
+        """The groups that are compared with each other."""
         return [group for group in range(len(self)) if group not in (self.others, self.small)]
 
     @property
     def rated(self) -> list[int]:
-        """The groups that have rates and means of their own: those compared, and the pool of others."""
+        """The groups that have rates and means: those compared, and the pool of others."""
         return [group for group in range(len(self)) if group != self.small]
 
     @property
     def rated_rows(self) -> Bools:
-        """Mark the rows of groups that have rates of their own."""
+        """Mark the rows of groups that have rates."""
         return np.isin(self.codes, self.rated)
 
     @property
@@ -168,7 +146,7 @@ class ShownGroups:
         return np.bincount(self.codes[rows & (self.codes >= 0)], minlength=len(self))
 
     def total(self, amounts: npt.NDArray[Any]) -> FloatArray:
-        """Add up what rows hold, group by group."""
+        """Add up amounts, group by group."""
         there = self.codes >= 0
         sums = np.bincount(self.codes[there], amounts[there], minlength=len(self))
         return np.asarray(sums, dtype=np.float64)
@@ -234,8 +212,10 @@ def show_groups(
     return ShownGroups(place[codes], tuple(shown), pools["other"], pools["small"], tuple(listed), place)
 
 
-def listed_groups(groups: ShownGroups, whole: WholeGroups | None = None) -> list[dict[str, Any]]:
-    """List all groups with their rows; of a sample, also what they come to in the whole table."""
+def listed_groups(
+    groups: ShownGroups, sampled: Sampled | None = None, whole: Codes | None = None
+) -> list[dict[str, Any]]:
+    """List all groups with their rows; for a sample, also their rows and rates in the whole table."""
     listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
     if more:
         notes = {one.note for one in more}
@@ -245,8 +225,8 @@ def listed_groups(groups: ShownGroups, whole: WholeGroups | None = None) -> list
     entries = []
     for one in listed:
         entry = {"name": one.name, "rows": one.rows, "compared": one.note is None, "note": one.note}
-        if whole is not None:
-            entry["in_all"], entry["rate_in_all"] = whole.together(one.members)
+        if sampled is not None and whole is not None:
+            entry["in_all"], entry["rate_in_all"] = sampled.together(whole, one.members)
         entries.append(entry)
     return entries
 
@@ -259,7 +239,7 @@ def tell_left_out(groups: ShownGroups, speak: Callable[[str], str], min_group_si
     >>> import numpy as np
     >>> groups = show_groups(np.repeat([0, 1, 2], [3000, 2993, 7]), ("a", "b", "c"))
     >>> tell_left_out(groups, repr, 30)
-    '1 group of fewer than 10 rows (7 rows) is left out of what compares groups, and not named.'
+    '1 group of fewer than 10 rows (7 rows) is not compared and not named.'
     """
     sentences = []
     small, unnamed, pooled = (
@@ -268,22 +248,22 @@ def tell_left_out(groups: ShownGroups, speak: Callable[[str], str], min_group_si
     if small:
         names, sizes = [speak(one.name) for one in small], [one.rows for one in small]
         told = tell_small(names, sizes, np.ones(len(small), dtype=bool), min_group_size)
-        sentences.append(f"{told} {'is' if len(small) == 1 else 'are'} left out of what compares groups.")
+        sentences.append(f"{told} {'is' if len(small) == 1 else 'are'} not compared.")
     for one in unnamed:
         in_all, verb = ("", "is") if len(one.members) == 1 else (" in all", "are")
         told = f"{one.name[1:-1]} ({one.rows} rows{in_all})"
-        sentences.append(f"{told} {verb} left out of what compares groups, and not named.")
+        sentences.append(f"{told} {verb} not compared and not named.")
     if pooled:
         rows = sum(one.rows for one in pooled)
         sentences.append(
-            f"Only the {len(groups.compared)} largest groups are shown on their own and compared; the "
-            f"{len(pooled)} others of enough rows ({rows:,} rows in all) are shown as one."
+            f"Only the {len(groups.compared)} largest groups are shown one by one and compared; the "
+            f"{len(pooled)} others with enough rows ({rows:,} rows in all) are shown together as one."
         )
     return " ".join(sentences) or None
 
 
 def cells_of(groups: ShownGroups, labels: ShownGroups) -> Iterator[tuple[str, str, npt.NDArray[np.intp]]]:
-    """Go through the rows of every rated group and label, where there are at least ten."""
+    """Go through the rows of every rated group and label that have at least ten."""
     for group in groups.rated:
         for label, label_name in enumerate(labels.names):
             rows = np.flatnonzero(groups.members(group) & labels.members(label))
@@ -298,8 +278,8 @@ class Protected:
     variable: Variable
     fine: Groups
     groups: ShownGroups
-    position: int | None  # among the feature columns, if it was given by a name
-    whole: WholeGroups | None  # the groups over all rows, where a sample is explored
+    position: int | None  # among the feature columns, if it was given by name
+    whole: Codes | None  # rows and positives of groups over all rows, where a sample is explored
 
     @property
     def name(self) -> str:
@@ -317,7 +297,7 @@ class Protected:
         return tuple(map(self.speak, self.groups.names))
 
     def speak(self, group: str) -> str:
-        """Give a group's name for a sentence, where a bare "up to 30" would say nothing."""
+        """Give a group's name for a sentence, with the attribute's name before "up to 30"."""
         return quoted(f"{self.name} {group}" if self.is_continuous else group)
 
 
@@ -331,18 +311,18 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Material:
-    """All that the parts of a page are made from.
+    """The data of all parts of a page.
 
     Parameters
     ----------
     problem : Problem
         All rows as they were read.
     target_name : str
-        What the user calls the target.
+        The user's name for the target.
     target : Variable
         The target of the explored rows.
     positive : int or None
-        The code of the positive label; None where there is none.
+        The code of the positive label; None if there is none.
     attributes : tuple of Protected
         The protected attributes.
     valuation : Valuation
@@ -350,17 +330,17 @@ class Material:
     rows : ndarray
         The positions of the explored rows among all rows; those without a value are left out.
     sample : ndarray
-        Sorted positions among the explored rows, at most `max_rows`, for what is searched and not counted.
+        Sorted positions among the explored rows, at most `max_rows`, for searches.
     max_rows : int
         How many rows are searched at most.
     min_group_size : int
-        From how many rows on groups are compared in any case.
+        Groups with at least this many rows are always compared.
     seed : int
-        Of the sample and of the shuffle by which ties in utility fall.
+        Seed of the sample, and of the order of rows with equal utility.
     pool : Unlabelled or None
-        Rows without labels, to be shown beside these.
+        Unlabelled rows, shown next to these.
     sampled : Sampled or None
-        The larger table that these rows were drawn from.
+        The larger table that these rows are a sample of.
     """
 
     problem: Problem
@@ -382,19 +362,19 @@ class Material:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The features of the explored rows; none of a sparse matrix."""
+        """The features of the explored rows; none for a sparse matrix."""
         every = self.problem.table.columns
         return every if len(self) == self.problem.n_rows else tuple(one.take(self.rows) for one in every)
 
     @property
     def searched(self) -> Problem:
-        """The rows that are searched, as a problem of their own."""
+        """The rows that are searched, as a problem."""
         rows = self.rows[self.sample]
         return self.problem if len(rows) == self.problem.n_rows else self.problem.take(rows)
 
     @property
     def weights(self) -> FloatArray | None:
-        """What the rows weigh in the models; None where they weigh the same."""
+        """The rows' weights in the models; None if all are the same."""
         weights = self.problem.sample_weight
         return None if weights is None else weights[self.rows]
 
@@ -410,7 +390,7 @@ class Material:
 
     @property
     def outcome(self) -> FloatArray | None:
-        """What groups are compared by: 1 for a positive label, or a continuous target's numbers."""
+        """The outcome by which groups are compared: 1 for a positive label, or a continuous target."""
         if self.target.kind == "continuous":
             return self.target.labels
         return None if self.is_positive is None else self.is_positive.astype(np.float64)
@@ -428,41 +408,41 @@ class Material:
         return show_groups(codes, names, 0, noun="labels")
 
     def row_number(self, row: int) -> int:
-        """Give the place of an explored row in the table that the user has."""
+        """Give the position of an explored row in the user's table."""
         place = self.rows[row]
         return int(place if self.sampled is None else self.sampled.places[place])
 
     def shown_name(self, variable: Variable) -> str:
-        """Give what the user calls the target or a protected attribute."""
+        """Give the user's name for the target or a protected attribute."""
         return self.target_name if variable is self.target else variable.name
 
     def speak_label(self, code: int) -> str:
-        """Give a label for a sentence, where a bare "True" or "2" would say nothing."""
+        """Give a label for a sentence, with the target's name before "True" or "2"."""
         label = self.target.classes[code]
         return label if isinstance(label, str) else f"{self.target_name} = {label}"
 
     def agreement(self, name: str) -> FloatArray | None:
-        """Give the agreement of models and labels; None for values that came without."""
+        """Give the agreement of models and labels; None if the values do not contain it."""
         agreement = self.valuation.field("agreement", name)
         return None if np.isnan(agreement).all() else agreement
 
     def scores(self) -> tuple[Bools, FloatArray] | None:
-        """Mark positives of two labels, and give their models' scores; None unless known of all rows."""
+        """Mark the positives of two labels, and give the models' scores; None unless known for all rows."""
         positive, agreement = self.is_positive, self.agreement("y")
         if positive is None or not self.is_binary or agreement is None or np.isnan(agreement).any():
             return None
         return positive, np.where(positive, agreement, 1.0 - agreement)
 
     def is_unit(self, *names: str) -> bool:
-        """Tell whether the values of these variables and of the target say how unsure models are."""
+        """Say whether the values of these variables and of the target are uncertainties."""
         return all(self.valuation.scales[name].is_unit for name in ("y", *names))
 
     def excluded_columns(self, name: str) -> set[str]:
-        """Name the features that were kept from an attribute's models."""
+        """Name the features that were hidden from an attribute's models."""
         return set((self.valuation.provenance.excluded_columns or {}).get(name, ()))
 
     def span(self, name: str) -> Span:
-        """Say between which ends the values of a variable are drawn."""
+        """Give the range in which the values of a variable are drawn."""
         scale = self.valuation.scales[name]
         if scale.low is not None and scale.high is not None:
             return Span(scale.low, scale.high, scale.neutral)
@@ -470,7 +450,7 @@ class Material:
 
 
 def span_around(values: FloatArray, neutral: float | None) -> Span:
-    """Span all but a few far values evenly around their neutral point; around 0 if there is none."""
+    """Give a range around the neutral point, or 0, that contains all but a few extreme values."""
     centre = 0.0 if neutral is None else neutral
     reach = float(np.quantile(np.abs(values - centre), 0.995)) if len(values) else 0.0
     reach = reach if reach > 0 else 1.0
@@ -478,13 +458,13 @@ def span_around(values: FloatArray, neutral: float | None) -> Span:
 
 
 def known_mean(numbers: FloatArray) -> float | None:
-    """Give the mean of the numbers that are known; None if none is."""
+    """Give the mean of the known numbers; None if there are none."""
     known = numbers[~np.isnan(numbers)]
     return float(known.mean()) if len(known) else None
 
 
 def sample_rows(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
-    """Draw sorted positions of at most so many rows."""
+    """Draw sorted positions of at most `max_rows` rows."""
     if n_rows <= max_rows:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, max_rows, replace=False))
@@ -502,12 +482,12 @@ def read_material(
     sampled: Sampled | None = None,
     z_exclude: Any = None,
 ) -> Material:
-    """Gather what is to be explored, and value it if that has not been done."""
+    """Gather the data to be explored, and value the rows if that has not been done."""
     if not isinstance(max_rows, int | np.integer) or max_rows < 1:
         raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
     check_min_group_size(min_group_size)
     if valuation is None:
-        _ = problem.positive  # a label that is none is refused before rows are valued
+        _ = problem.positive  # refuses an unknown label before rows are valued
         valuator = OutOfBagEntropy(
             random_state=seed,
             keep_models=pool is not None,
@@ -536,7 +516,7 @@ def read_material(
     problem = problem.with_kinds({name: kind for name, kind in told.items() if name in names})
     rows = np.flatnonzero(valuation.values.notna().all(axis=1).to_numpy())
     if not len(rows):
-        raise ValueError("The valuation holds no value for any row: value the rows first.")
+        raise ValueError("The valuation has no value for any row: value the rows first.")
     return Material(
         problem=problem,
         target_name=target_name,
@@ -559,7 +539,7 @@ def check_variables(given: str, valuation: Valuation, names: Iterable[str], aske
     for name in names:
         if name not in valuation.protected:
             raise ValueError(
-                f"`{given}` holds no values for {name!r}; it has {valuation.protected}: value the rows with "
+                f"`{given}` has no values for {name!r}; it has {valuation.protected}: value the rows with "
                 f"the same `{asked}`."
             )
 
@@ -575,7 +555,7 @@ def _attributes(
 
 
 def _readable(groups: Groups, variable: Variable) -> Groups:
-    """Name groups so that each can stand alone: "older = True", where a bare "True" or "3" says nothing."""
+    """Name groups so that each name is clear alone: "older = True", not "True"."""
     if all(isinstance(label, str) for label in variable.classes):  # of numbers there are no classes
         return groups
     kept = {str(variable.classes[-1]): str(variable.classes[-1])} if variable.has_missing else {}
@@ -585,6 +565,6 @@ def _readable(groups: Groups, variable: Variable) -> Groups:
 
 
 def _can_aim(problem: Problem) -> bool:
-    """Tell whether there are two labels and groups, of which probabilities can be kept."""
+    """Say whether there are two labels and groups whose probabilities can be kept."""
     target, sizes = problem.target, [len(own.classes) for own in problem.protected if own.kind == "classes"]
     return target.kind == "classes" and len(target.classes) == 2 and 0 < max(sizes, default=0) <= _MOST_KEPT

@@ -1,17 +1,17 @@
-"""Rows without labels beside the labelled ones: their values, their columns, where labels are worth most.
+"""Unlabelled rows next to the labelled ones: values, columns, and where labels are worth most.
 
-Columns that are distributed otherwise than among the labelled rows are told. Numbers are compared by the
-distance of Kolmogorov and Smirnov, the widest gap between the shares of rows up to any number; levels by the
-total variation, the share of rows that would have to change theirs. Both lie in [0, 1]. A missing entry is a
-level of its own, and stands above all numbers.
+Columns with another distribution than among the labelled rows are reported. Numbers are compared by the
+Kolmogorov-Smirnov distance, the widest gap between the two distribution functions; levels by the total
+variation, the share of rows that would have to change. Both lie in [0, 1]. Missing entries are a level, and
+count as larger than all numbers.
 
-Two samples of one distribution differ too. Of n and m rows, with r = 1/n + 1/m, in all but a share a of cases
+Two samples of one distribution differ too. With n and m rows and r = 1/n + 1/m, in all but a share a of cases
 
-- the distance of Kolmogorov and Smirnov stays below sqrt(r log(2/a) / 2), by Massart's inequality;
-- the total variation stays within sqrt(r log(1/a) / 2) of its expectation, by McDiarmid's, and that is at
-  most half the sum of sqrt(p (1 - p) r) over all levels, of shares p.
+- the Kolmogorov-Smirnov distance stays below sqrt(r log(2/a) / 2), by Massart's inequality;
+- the total variation stays within sqrt(r log(1/a) / 2) of its expectation, by McDiarmid's, which is at most
+  half the sum of sqrt(p (1 - p) r) over all levels with shares p.
 
-Since every column is asked, a is 5 % divided by their number.
+Since all columns are tested, a is 5 % divided by their number.
 """
 
 from __future__ import annotations
@@ -42,25 +42,23 @@ from fado.tabular import Column, Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = ["Unlabelled", "pool_part", "read_pool", "shift_of", "shifts_part"]
-
 Counts = npt.NDArray[np.int64]
 
-ALPHA = 0.5  # where the page's slider stands at first
+ALPHA = 0.5  # where the page's slider starts
 MOST_COLUMNS = 60
 
 
 @dataclass(frozen=True)
 class Unlabelled:
-    """Rows without labels: the table that was passed, and its columns that the labelled rows have too."""
+    """Unlabelled rows: the table that was passed, and the columns that the labelled rows have too."""
 
     source: Any
     columns: tuple[Column, ...]  # in the labelled rows' order; none if these came as a sparse matrix
     n_rows: int  # of the table, with a value or without
-    valuation: Any  # a Valuation; None as long as the rows are not valued
+    valuation: Any  # a Valuation; None until the rows are valued
 
     def cut_to_valued(self, labelled: Valuation, names: Sequence[str]) -> Unlabelled:
-        """Keep the rows that have a value of all variables, which must say the same as the labelled rows'."""
+        """Keep the rows with values of all variables, which must mean the same as for the labelled rows."""
         values = self.valuation
         if len(values) != self.n_rows:
             raise ValueError(
@@ -70,24 +68,24 @@ class Unlabelled:
         for name in names:
             if name not in values.variables:
                 raise ValueError(
-                    f"The valuation of `pool` holds no values for {name!r}; it has {values.variables}: value "
-                    "the pool by the valuator of the labelled rows."
+                    f"The valuation of `pool` has no values for {name!r}; it has {values.variables}: value "
+                    "the pool with the valuator of the labelled rows."
                 )
             own, theirs = values.scales[name], labelled.scales[name]
             if own != theirs:
                 raise ValueError(
-                    f"The values for {name!r} say one thing in `pool` ({own.meaning}) and another in the "
-                    f"labelled rows ({theirs.meaning}): value both by one valuator."
+                    f"The values for {name!r} mean one thing in `pool` ({own.meaning}) and another in the "
+                    f"labelled rows ({theirs.meaning}): value both with one valuator."
                 )
             mine, others = _classes(values, name), _classes(labelled, name)
             if mine and others and mine != others:
                 raise ValueError(
-                    f"The values for {name!r} are of other classes in `pool` ({list_names(mine)}) than in "
-                    f"the labelled rows ({list_names(others)}): value both by one valuator."
+                    f"The values for {name!r} have other classes in `pool` ({list_names(mine)}) than in "
+                    f"the labelled rows ({list_names(others)}): value both with one valuator."
                 )
         rows = np.flatnonzero(~np.isnan([values[name] for name in names]).any(axis=0))
         if not len(rows):
-            raise ValueError("The valuation of `pool` holds no value for any row: value the rows first.")
+            raise ValueError("The valuation of `pool` has no value for any row: value the rows first.")
         if len(rows) == self.n_rows:
             return self
         columns = tuple(column.take(rows) for column in self.columns)
@@ -95,13 +93,13 @@ class Unlabelled:
 
 
 def _classes(valuation: Valuation, name: str) -> list[str]:
-    """Give the classes that values are about, as text; none where that is not known."""
+    """Give the classes of values as text; none if they are unknown."""
     note = valuation.provenance.variables.get(name)
     return [] if note is None else [str(label) for label in note.classes or ()]
 
 
 def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Unlabelled:
-    """Read a table, or a table and the values of its rows, which must come if those of labelled rows did.
+    """Read a table, or a table and the values of its rows if those of the labelled rows were passed.
 
     Examples
     --------
@@ -119,13 +117,13 @@ def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Unlabelled:
     source, valuation = pool if paired else (pool, None)
     if valued and not paired:
         raise ValueError(
-            "`valuation` was given, so `pool` needs values too: pass `(table, valuator.value(table))`, by a "
-            "valuator that was fitted with `keep_models=True`."
+            "`valuation` was given, so `pool` needs values too: pass `(table, valuator.value(table))`, with "
+            "a valuator that was fitted with `keep_models=True`."
         )
     if paired and not valued:
         raise ValueError(
-            "`pool` came with values, and the labelled rows without: pass their `valuation` too, or the "
-            "pool's table alone."
+            "`pool` has values, and the labelled rows have none: pass their `valuation` too, or only the "
+            "table of the pool."
         )
     try:
         table = Table.from_input(source)
@@ -139,7 +137,7 @@ def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Unlabelled:
 
 
 def _columns(table: Table, schema: Schema, *, sparse: bool) -> Iterator[Column]:
-    """Find the columns of the labelled rows; levels that only the pool has stay what they are."""
+    """Find the columns of the labelled rows; levels that only the pool has are kept."""
     places = schema.find(table, range(len(schema.names)))
     for j, place in enumerate(() if sparse else places):
         column = schema.column(table, j, place)
@@ -148,7 +146,7 @@ def _columns(table: Table, schema: Schema, *, sparse: bool) -> Iterator[Column]:
 
 
 def pool_part(material: Material, pool: Unlabelled) -> dict[str, Any]:
-    """Show a pool beside the labelled rows: its columns' shifts, and per attribute its values and slices."""
+    """Compare a pool with the labelled rows: shifts of columns, and values and slices per attribute."""
     sample = sample_rows(len(pool.valuation), material.max_rows, material.seed)
     search = SliceSearch(binned_features(pool.columns, sample), sample)
     return {
@@ -162,20 +160,20 @@ def pool_part(material: Material, pool: Unlabelled) -> dict[str, Any]:
 
 
 def _caution(pool: Valuation, target: str) -> str | None:
-    """Say what sets values of rows without labels apart, whatever the rows are; None if nothing is known."""
+    """Say how values of unlabelled rows differ in general; None if there is nothing to say."""
     settings = pool.provenance.settings
     if settings.get("y_given", True):
         return None
     if pool.scales["y"].is_signed:
         return (
-            f"Without {quoted(target)}, effects are averaged over what it may be: they lie nearer to 0 in "
-            "the pool, even of rows that are alike."
+            f"Without {quoted(target)}, effects are averaged over its possible labels: they are closer to 0 "
+            "in the pool, even for similar rows."
         )
     if not settings.get("z_sees_target"):
         return None
     return (
-        f"The attribute's models see {quoted(target)} where it is known, and average over what it may be "
-        "where it is not: v_z is a little higher in the pool, even of rows that are alike."
+        f"The attribute's models use {quoted(target)} if it is known, and average over its possible labels "
+        "if not: v_z is slightly higher in the pool, even for similar rows."
     )
 
 
@@ -187,8 +185,8 @@ def _attribute(
     return {
         "name": attribute.name,
         "sentence": (
-            f"{percent(corner['share'])} of the pool lie in the corner {quoted(corner['name'])}, and "
-            f"{percent(corner['labelled_share'])} of the labelled rows."
+            f"{percent(corner['share'])} of the pool are in the corner {quoted(corner['name'])}, compared "
+            f"with {percent(corner['labelled_share'])} of the labelled rows."
         ),
         "v_y": _beside(material, pool, "y"),
         "v_z": _beside(material, pool, attribute.name),
@@ -214,7 +212,7 @@ def _beside(material: Material, pool: Valuation, name: str) -> dict[str, Any]:
 
 
 def _worth_most(pool: Valuation, search: SliceSearch, attribute: str) -> dict[str, Any]:
-    """Give the slices whose labels are worth most by the linear utility, the clearest first, and its mean."""
+    """Give the slices whose labels are worth most by linear utility, the clearest first, and the mean."""
     utilities = LinearUtility(alpha=ALPHA).over([attribute])(pool)
     slices = []
     for one in search.find(utilities, highest=True):
@@ -235,12 +233,12 @@ def _worth_most(pool: Valuation, search: SliceSearch, attribute: str) -> dict[st
 
 @dataclass(frozen=True)
 class Shift:
-    """How far a column's distribution in the pool is from that in the labelled rows."""
+    """How much the distribution of a column differs between the pool and the labelled rows."""
 
     column: str
     distance: float  # between 0 and 1
-    chance: float  # what chance alone stays below, in all columns at once, 95 times out of 100
-    where: str  # the gap is widest; empty if there is none, or at a level of too few rows to be named
+    chance: float  # the distance that chance alone does not exceed in any column, 95 times out of 100
+    where: str  # the gap is widest; empty if there is none, or if the level has too few rows to be named
     labelled_share: float
     pool_share: float
 
@@ -251,23 +249,23 @@ class Shift:
 
 
 def shifts_part(labelled: Sequence[Column], pool: Sequence[Column]) -> dict[str, Any]:
-    """Compare the columns of labelled rows with those of a pool; those farthest beyond chance come first."""
+    """Compare the columns of labelled rows and of a pool; those farthest beyond chance come first."""
     shifts = [shift_of(own, other, len(labelled)) for own, other in zip(labelled, pool, strict=True)]
     shifts.sort(key=lambda shift: shift.chance - shift.distance)
     n_clear = sum(shift.is_clear for shift in shifts)
     if not shifts:
-        sentence = "The features came as a matrix without columns to name."
+        sentence = "The features are a matrix without column names."
     elif not n_clear:
-        sentence = "No column is distributed otherwise than among the labelled rows, beyond chance."
+        sentence = "No column has a distribution that differs from the labelled rows beyond chance."
     else:
         first = shifts[0]
         holds = (
-            f": {quoted(first.where)} holds for {percent(first.pool_share)} of the pool and "
+            f": {quoted(first.where)} is true for {percent(first.pool_share)} of the pool and "
             f"{percent(first.labelled_share)} of the labelled rows"
         )
         sentence = (
-            f"{n_clear} of {len(shifts)} columns {'is' if n_clear == 1 else 'are'} distributed otherwise "
-            f"than among the labelled rows, beyond chance; most of all {quoted(first.column)}"
+            f"{n_clear} of {len(shifts)} columns {'has' if n_clear == 1 else 'have'} a distribution that "
+            f"differs from the labelled rows beyond chance, most of all {quoted(first.column)}"
             f"{holds if first.where else ''}."
         )
     return {
@@ -279,7 +277,7 @@ def shifts_part(labelled: Sequence[Column], pool: Sequence[Column]) -> dict[str,
 
 
 def shift_of(labelled: Column, pool: Column, n_columns: int = 1) -> Shift:
-    """Compare a column of labelled rows with the same column of a pool, one of so many columns.
+    """Compare a column of labelled rows with the same column of a pool, one of `n_columns` columns.
 
     Examples
     --------
@@ -301,7 +299,7 @@ def shift_of(labelled: Column, pool: Column, n_columns: int = 1) -> Shift:
         widest = int(np.argmax(np.abs(upto[1] - upto[0])))
         first, second = upto[:, widest]
         where = f"{name} ≤ {written(entries[widest])}"
-        if widest + 2 == len(entries) and np.isnan(entries[-1]):  # all that is known
+        if widest + 2 == len(entries) and np.isnan(entries[-1]):  # at the largest known number
             first, second, where = 1 - first, 1 - second, f"{name} is missing"
         distance = abs(float(first - second))
         chance = math.sqrt(noise * math.log(2 * odds) / 2)
@@ -322,7 +320,7 @@ def shift_of(labelled: Column, pool: Column, n_columns: int = 1) -> Shift:
 
 
 def _level_codes(labelled: Column, pool: Column) -> tuple[list[str], Counts, Counts]:
-    """Give the levels that either has, and each row's among them; one more stands for a missing entry."""
+    """Give the levels that either has, and each row's code; one more code marks a missing entry."""
     if labelled.levels is None:  # booleans
         first, second = (np.nan_to_num(own.numbers(), nan=2.0).astype(np.int64) for own in (labelled, pool))
         return ["False", "True"], first, second
@@ -333,6 +331,6 @@ def _level_codes(labelled: Column, pool: Column) -> tuple[list[str], Counts, Cou
 
 
 def _counted(labelled: Counts, pool: Counts, n_entries: int) -> tuple[Counts, float]:
-    """Count entries; and give 1/n + 1/m, which the variance of any gap between two shares is part of."""
+    """Count entries, and give 1/n + 1/m, a factor of the variance of a gap between two shares."""
     counts = np.stack([np.bincount(places, minlength=n_entries) for places in (labelled, pool)])
     return counts, float((1 / counts.sum(axis=1)).sum())

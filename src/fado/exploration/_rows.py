@@ -1,4 +1,4 @@
-"""Rows that stand out: labels that models contradict, effects on the ratio, slices to remove."""
+"""Rows to look at: labels that models contradict, effects on the ratio, slices to remove."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from fado._messages import list_names
 from fado.exploration._biases import Estimate, share, share_gap, widest_gap
 from fado.exploration._material import (
     FEWEST_MEMBERS,
+    Bools,
+    Codes,
+    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -41,23 +44,6 @@ if TYPE_CHECKING:
 
     from fado.exploration._consequences import Consequences
 
-__all__ = [
-    "ACTIONS",
-    "INFLUENCE",
-    "RemovalSearch",
-    "cell_effects",
-    "contradicted_rows",
-    "effect_frames",
-    "effects_part",
-    "find_slices",
-    "label_cells",
-    "metrics_of",
-    "suspicious_part",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Cells = npt.NDArray[np.int64]
 
 CONTRADICTED = 0.1  # probability of the row's own label, at the most
 NAMED_LIMITS = 5
@@ -88,17 +74,16 @@ _COLUMNS = {
 def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) -> dict[str, Any] | None:
     """Count the rows whose label the models contradict, per group and label, and name the worst.
 
-    A label is contradicted where models give it at most 10 %, and at most half of its share among all rows:
-    midway between no chance and what a model would give it that knows only how frequent each label is. A
-    number is contradicted where the error is beyond Tukey's far fence. None for values that came without the
-    models' agreement with the labels.
+    A label is contradicted if models give it a probability of at most 10 %, and at most half of its share
+    among all rows. A number is contradicted if its error is beyond Tukey's far fence. None for values that do
+    not contain the models' agreement with the labels.
     """
     material, groups = finder.material, attribute.groups
     agreement = material.agreement("y")
     if agreement is None:
         return None
     limits, contradicted = _limits(material, agreement), contradicted_rows(material, agreement)
-    # to be expected of models that are as often right as they say, for two labels
+    # the agreement of calibrated models, for two labels
     expected = np.square(agreement) + np.square(1.0 - agreement) if material.is_binary else None
     per_group = []
     for group in groups.rated:
@@ -152,7 +137,7 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
 
 
 def contradicted_rows(material: Material, agreement: FloatArray) -> Bools:
-    """Mark the rows whose label models contradict."""
+    """Mark the rows whose label the models contradict."""
     limits = _limits(material, agreement)
     is_number = material.target.kind == "continuous"
     return np.asarray(agreement <= (limits[0] if is_number else limits[material.target.labels]))
@@ -169,19 +154,19 @@ def _limits(material: Material, agreement: FloatArray) -> FloatArray:
 
 
 def _rule(material: Material, limits: FloatArray) -> str:
-    """Say what is contradicted."""
+    """Say when a label is contradicted."""
     if material.target.kind == "continuous":
         return (
-            "A number is contradicted where the models' error is beyond Tukey's far fence (agreement under "
+            "A number is contradicted if the models' error is beyond Tukey's far fence (agreement below "
             f"{plain_number(float(limits[0]))})."
         )
-    rule = f"A label is contradicted where models give it a probability of at most {percent(CONTRADICTED)}"
+    rule = f"A label is contradicted if models give it a probability of at most {percent(CONTRADICTED)}"
     lower = [code for code in range(len(limits)) if 0 < limits[code] < CONTRADICTED]
     if not lower:
         return f"{rule}."
     told = [f"{percent(float(limits[code]))} for {quoted(material.speak_label(code))}" for code in lower]
     return (
-        f"{rule}, and of at most half of the label's share, which is less for rare labels: "
+        f"{rule}, and of at most half of the label's share. For rare labels that is less: "
         f"{list_names(told, NAMED_LIMITS)}."
     )
 
@@ -194,7 +179,7 @@ def _shares(rows: npt.NDArray[np.intp], contradicted: Bools) -> dict[str, float]
 def _expected_share(
     material: Material, rows: npt.NDArray[np.intp], agreement: FloatArray, limits: FloatArray
 ) -> float | None:
-    """Give the share that models miss which are sure of rows, and right about how sure they are."""
+    """Give the share of contradicted labels that calibrated models predict."""
     if not material.is_binary:
         return None
     own, labels = agreement[rows], material.target.labels[rows]
@@ -204,7 +189,7 @@ def _expected_share(
 
 
 def _entry(material: Material, row: np.intp, told: dict[str, Any], show_rows: bool) -> dict[str, Any]:
-    """List a row by its number; what it holds, as text, only for readers who asked to see it."""
+    """List a row by its number; its entries, as text, only if they are to be shown."""
     entry = {"row": material.row_number(int(row))} | told
     if show_rows:
         target, place, features = material.target, int(material.rows[row]), []
@@ -242,11 +227,11 @@ def _contradictions(
 
 
 def effects_part(consequences: Consequences, attribute: Protected, show_rows: bool) -> dict[str, Any] | None:
-    """Tell what rows do to the ratio between an attribute's groups, and to the model's performance.
+    """Give the effects of rows on the ratio between an attribute's groups and on the performance.
 
-    ``now`` is where the metrics stand, ``cells`` and ``rows`` hold effects, ``slices`` and ``curve`` what
-    changing rows did, as ``measured`` on the validation rows; ``reason`` says why nothing was. None where
-    values are no effects and nothing was measured.
+    ``now`` has the metrics without any change, ``cells`` and ``rows`` have effects, ``slices`` and ``curve``
+    the changes ``measured`` on validation data; ``reason`` says why nothing was measured. None if values are
+    not effects and nothing was measured.
     """
     material, found = consequences.material, consequences.of(attribute)
     by_values = material.valuation.scales[attribute.name].is_signed
@@ -318,7 +303,7 @@ def cell_effects(
 
 
 def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArray) -> list[dict[str, Any]]:
-    """List the slices with what changing them did; without figures, the largest sum first, if nothing was."""
+    """List the slices with their measured changes; if nothing was measured, by the sum of effects."""
     material, columns = consequences.material, consequences.columns
     slices = consequences.of(attribute).get("slices")
     if slices is None:
@@ -342,26 +327,26 @@ def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArr
 
 def _lead(ratio: str, performance: str | None, attribute: str, *, is_sample: bool) -> str:
     scaled = " Sums are scaled up from the sample to all rows." if is_sample else ""
-    both = "" if performance is None else f", and its {performance}"
+    both = "" if performance is None else f" and the {performance}"
     return (
-        "A row's effect is an estimate of what its weight adds to a metric of the model: here the model's "
-        f"{ratio} between the groups of {attribute}{both}. A negative effect on the ratio marks "
-        "a row that makes the groups less equal. Effects say where to look. What changing rows does is "
-        f"measured by training again.{scaled}"
+        "The effect of a row is an estimate of what its weight adds to a metric of the model: here the "
+        f"{ratio} between the groups of {attribute}{both}. A negative effect on the ratio marks a row that "
+        "makes the groups less equal. Effects show where to look; the changes below are measured by "
+        f"retraining.{scaled}"
     )
 
 
 def _forecast_note(found: dict[str, Any]) -> str:
-    """Say whether forecasts stand beside what was measured."""
+    """Say whether forecasts are shown next to measured changes."""
     if not found:
         return ""
     if found["trusted"]:
-        return "Forecasts are shown, as they agree with what was measured on this table."
-    return "Forecasts are not shown, as they do not clearly agree with what was measured on this table."
+        return "Forecasts are shown, since they agree with the changes measured on this table."
+    return "Forecasts are not shown, since they do not clearly agree with the changes measured on this table."
 
 
 def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, pd.DataFrame]:
-    """Give the effects of a summary's attribute as tables: see `Exploration.effects`."""
+    """Give the effects of an attribute as tables: see `Exploration.effects`."""
     import pandas as pd
 
     entries = {entry["name"]: entry for entry in summary["attributes"]}
@@ -370,10 +355,7 @@ def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, p
         raise ValueError(f"`attribute` must be one of {list(entries)}, got {attribute!r}.")
     part = entries[name].get("effects")
     if part is None:
-        raise ValueError(
-            f"The values of {name!r} are no effects, and nothing was measured: "
-            f"{entries[name]['not_measured']}"
-        )
+        raise ValueError(f"The values of {name!r} are not effects. {entries[name]['not_measured']}")
 
     def measured(figures: dict[str, Any] | None) -> dict[str, Any]:
         return dict.fromkeys(_MEASURED) | {f"measured_{key}": own for key, own in (figures or {}).items()}
@@ -400,7 +382,7 @@ def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, p
 def metrics_of(
     valuation: Valuation, attribute: str, consequences: Consequences | None = None
 ) -> tuple[str, str | None]:
-    """Name the ratio and the performance that values are effects on, or that were measured.
+    """Name the ratio and the performance metric of effects, or of measured changes.
 
     Examples
     --------
@@ -426,7 +408,7 @@ def metrics_of(
 
 
 def _metric(scale: Scale) -> str | None:
-    """Read the metric's name off what a scale says; None if it names none."""
+    """Read the name of the metric from the meaning of a scale; None if it names none."""
     name = scale.meaning.removeprefix(_PREFIX)
     return None if name == scale.meaning or name.startswith("a metric") else name
 
@@ -439,9 +421,9 @@ def _budget(valuation: Valuation) -> float | None:
 
 
 def _level_now(material: Material, attribute: Protected) -> dict[str, float] | None:
-    """Give ratio and performance of the models that made the values, on rows they had not seen.
+    """Give ratio and performance of the models behind the values, on rows they were not trained on.
 
-    None where that is not known: for values of other methods, and for those that are measured on other rows.
+    None if that is unknown: for values of other methods, and for values measured on other rows.
     """
     provenance, scored = material.valuation.provenance, material.scores()
     fairness, budget = provenance.settings.get("fairness"), _budget(material.valuation)
@@ -466,24 +448,24 @@ def _level_now(material: Material, attribute: Protected) -> dict[str, float] | N
 
 
 def find_slices(
-    material: Material, columns: Sequence[BinnedColumn], gains: FloatArray, most: int, cells: Cells
+    material: Material, columns: Sequence[BinnedColumn], gains: FloatArray, most: int, cells: Codes
 ) -> list[Slice]:
-    """Find slices of the largest gains that leave half of every cell; conditions may name the label."""
+    """Find slices with the largest gains that leave half of every cell; conditions may name the label."""
     protected = {one.name for one in material.attributes}
     always = [one.number for one in columns if one.name in protected or one is columns[-1]]
     search = RemovalSearch(columns, material.sample, gains)
     return search.find(most, always, lambda rows: keeps_cells(rows, cells))
 
 
-def label_cells(material: Material, attribute: Protected) -> Cells:
+def label_cells(material: Material, attribute: Protected) -> Codes:
     """Give each searched row's combination of compared group and label; -1 for all other rows."""
     codes, labels = (own.codes[material.sample] for own in (attribute.groups, material.labels))
     known = np.isin(codes, attribute.groups.compared) & (labels >= 0)
     return np.where(known, codes * (labels.max() + 1) + labels, -1)
 
 
-def keeps_cells(rows: Bools, cells: Cells) -> bool:
-    """Tell whether every combination of group and label keeps half of its rows without these.
+def keeps_cells(rows: Bools, cells: Codes) -> bool:
+    """Say whether every combination of group and label keeps half of its rows without these.
 
     Examples
     --------
@@ -502,11 +484,10 @@ def keeps_cells(rows: Bools, cells: Cells) -> bool:
 class RemovalSearch(ConditionTable):
     """Search for slices to remove: conditions on one or two columns whose rows add up to the largest gain.
 
-    A gain is what a metric would win by the removal of a row. Where `SliceSearch` looks for a mean that
-    stands out, this looks for a sum: what removing the whole slice is foretold to bring. Slices of more rows
-    than the curve of removals reaches are not asked for, as a first-order effect says nothing of them. A
-    slice must stand out beyond chance, as in `SliceSearch`; a second condition must do so inside either part,
-    and must not cost gain that one part alone would bring.
+    A gain is the increase of a metric when a row is removed. `SliceSearch` looks for a mean that differs;
+    this looks for a sum, the predicted gain of removing the whole slice. Very large slices are not searched,
+    since a first-order effect does not describe them. A slice must differ beyond chance, as in `SliceSearch`;
+    a second condition must do so inside either part, and must not reduce the gain of one part alone.
     """
 
     def __init__(
@@ -526,8 +507,8 @@ class RemovalSearch(ConditionTable):
     ) -> list[Slice]:
         """Find the slices of the largest gain, the largest first; none overlaps another by half.
 
-        All others are joined to the conditions of the columns that are `always` tried, however little these
-        bring alone. `keeps` tells whether the slice whose rows are marked may go.
+        All others are joined to the conditions of the columns that are `always` tried, however small their
+        own gain. `keeps` says whether the marked rows may be removed.
         """
         if self._n_rows < 2 * FEWEST_MEMBERS or not self._variance > 0:
             return []
@@ -550,7 +531,7 @@ class RemovalSearch(ConditionTable):
         return self._chosen(candidates, most, keeps)
 
     def _joined(self, parent: int) -> dict[Key, tuple[float, float]]:
-        """Join every other condition to one, where both earn their place."""
+        """Join every other condition to one, where both improve the slice."""
         counts, sums = self._totals(self._amounts, np.flatnonzero(self._rows((parent,))))
         within, beside = (
             permutation_z(counts, sums - counts * self._means[own], self._counts[own], self._variances[own])

@@ -1,10 +1,10 @@
-"""Slices: conjunctions of readable conditions whose rows stand out, and what they hold.
+"""Slices: rows that meet a few readable conditions and differ from the others beyond chance.
 
-A beam search over conjunctions of at most three conditions. A slice is measured by its distance from the
-mean of all rows, in standard deviations of the mean of as many rows drawn at random (a permutation test's z).
-Its p-value is multiplied by the number of conjunctions of its length that could have been asked for, times
-the number of lengths, so that the search itself cannot make chance look like a finding. A further condition
-must earn its place: the slice must stand out more than its parts, and from the rest of what it was cut from.
+A beam search over conjunctions of at most three conditions. A slice is measured by the distance of its mean
+from that of all rows, in standard deviations of the mean of as many random rows (the z of a permutation
+test). Its p-value is multiplied by the number of possible conjunctions of its length and by the number of
+lengths, which corrects for the search. A further condition must improve the slice: the slice must differ more
+than its parts, and from the rest of the slice that it was added to.
 """
 
 from __future__ import annotations
@@ -20,41 +20,31 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.special import comb, ndtr
 
-from fado.exploration._material import FEWEST_MEMBERS, Material, Protected, ShownGroups, written
+from fado.exploration._material import (
+    FEWEST_MEMBERS,
+    Bools,
+    FloatArray,
+    Material,
+    Protected,
+    ShownGroups,
+    written,
+)
 from fado.tabular import MISSING, Column, Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
 
-__all__ = [
-    "SIGNIFICANCE",
-    "BinnedColumn",
-    "Condition",
-    "ConditionTable",
-    "Slice",
-    "SliceFinder",
-    "SlicePool",
-    "SliceSearch",
-    "binned_columns",
-    "binned_features",
-    "binned_target",
-    "permutation_z",
-    "usable_utilities",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Drop = Callable[[FloatArray], Bools] | None  # marks the rows that would be dropped under some utilities
 Key = tuple[int, ...]  # positions among the conditions that are searched
 
 MOST_LEVELS = 30
-FEW_NUMBERS = 10  # so many distinct numbers, or fewer, are levels
+FEW_NUMBERS = 10  # at most this many distinct numbers are treated as levels
 CUTS = (0.1, 0.25, 0.5, 0.75, 0.9)
-OTHER, ABSENT = 254, 255  # codes of levels too rare to be asked for, and of missing entries
+OTHER, ABSENT = 254, 255  # codes of rare levels and of missing entries
 
 MOST_CONDITIONS = 3
 LEAST_SHARE = 0.01
-MOST_SHARE = 0.5  # what holds for most rows is better said of the others
+MOST_SHARE = 0.5  # of the rows in a slice
 SIGNIFICANCE = 0.05
 BEAM = 8
 MOST_OVERLAP = 0.5  # rows in both of two slices, over rows in either
@@ -66,7 +56,7 @@ MOST_RANKED = 4  # of them, for a setting of the slider
 
 @dataclass(frozen=True)
 class Condition:
-    """Rows whose code in a column lies between two ends; `text` says it in the column's own values."""
+    """Rows whose code in a column lies between two ends; `text` states it in the column's own values."""
 
     column: int
     low: int
@@ -80,7 +70,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class BinnedColumn:
-    """A column as small codes, and the conditions that can be asked of it, by its place among the columns."""
+    """A column as small codes with its possible conditions, and its place among the columns."""
 
     number: int
     name: str
@@ -99,7 +89,7 @@ def binned_columns(material: Material) -> list[BinnedColumn]:
 
 
 def binned_features(columns: Sequence[Column], sample: Rows) -> list[BinnedColumn]:
-    """Cut features into readable parts, by what some of the rows hold."""
+    """Cut features into readable parts, by the entries of some of the rows."""
     found = []
     for number, column in enumerate(columns):
         if column.levels is not None:
@@ -122,7 +112,7 @@ def binned_features(columns: Sequence[Column], sample: Rows) -> list[BinnedColum
 
 
 def binned_target(material: Material, number: int) -> BinnedColumn:
-    """Cut the target into readable parts, under the name that the user has for it."""
+    """Cut the target into readable parts, under the user's name for it."""
     return _bin_variable(replace(material.target, name=material.target_name), number, material.sample)
 
 
@@ -139,7 +129,7 @@ def _bin_variable(variable: Variable, number: int, sample: Rows) -> BinnedColumn
 def _levels(
     number: int, name: str, codes: npt.NDArray[np.int32], levels: Sequence[str], sample: Rows
 ) -> BinnedColumn:
-    """Keep the most frequent levels; a code beyond all levels stands for one that the sample lacks."""
+    """Keep the most frequent levels; a code beyond all levels marks one that is not in the sample."""
     drawn = codes[sample]
     frequency = np.bincount(drawn[(drawn >= 0) & (drawn < len(levels))], minlength=len(levels))
     kept = np.sort(np.argsort(-frequency, kind="stable")[:MOST_LEVELS])
@@ -170,7 +160,7 @@ def _missing(number: int, name: str) -> Condition:
 
 
 class Slice(NamedTuple):
-    """A conjunction of conditions, with its z, its corrected p-value, and the factor of that correction."""
+    """A conjunction of conditions, with its z, its corrected p-value, and the factor of the correction."""
 
     conditions: tuple[Condition, ...]
     z: float
@@ -188,14 +178,14 @@ class Slice(NamedTuple):
 
 
 def corrected(z: float, tested: float) -> float:
-    """Give the p-value of a z, one-sided, for as many tests as could have been made."""
+    """Give the one-sided p-value of a z, corrected for the number of possible tests."""
     return min(1.0, float(ndtr(-z)) * tested)
 
 
 def permutation_z(
     counts: npt.NDArray[np.number], sums: FloatArray, n_rows: int | FloatArray, variance: float | FloatArray
 ) -> FloatArray:
-    """Give how far a slice's mean lies from 0, the mean of all rows, against as many rows drawn at random."""
+    """Give the distance of a slice's mean from 0, the mean of all rows, relative to random rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(
             np.maximum(variance, 0.0) * counts * (n_rows - counts) / np.maximum(np.subtract(n_rows, 1), 1)
@@ -204,12 +194,12 @@ def permutation_z(
 
 
 class ConditionTable:
-    """All conditions that can be asked of some rows: which rows meet them, and what amounts add up to there.
+    """All possible conditions on some rows: which rows meet them, and the sums of amounts there.
 
     Parameters
     ----------
     columns : sequence of BinnedColumn
-        What conditions are about.
+        The columns of the conditions.
     codes : mapping of int to ndarray
         The rows' codes in each column, by the column's number.
     amounts : ndarray
@@ -263,7 +253,7 @@ class ConditionTable:
         return rows
 
     def _may_join(self, key: Key) -> Bools:
-        """Mark the conditions to ask beside a slice's own: none that holds wherever it does, or inside it."""
+        """Mark the conditions that may be added to a slice: none that contains it or is part of its own."""
         allowed = self._asked.copy()
         for j in key:
             column, low, high = self._ends[j]
@@ -278,7 +268,7 @@ class ConditionTable:
     def _chosen(
         self, candidates: Iterable[tuple[Key, float]], most: int, keeps: Callable[[Bools], bool]
     ) -> list[Slice]:
-        """Take the first candidates whose rows may be told of, none half inside another."""
+        """Take the first candidates whose rows are allowed, none overlapping another by half."""
         slices: list[Slice] = []
         taken: list[Bools] = []
         for key, z in candidates:
@@ -302,7 +292,7 @@ class _BeamSearch(ConditionTable):
     """One search: for high sums of a target whose mean is 0."""
 
     def clearest(self, most: int) -> list[Slice]:
-        """List the slices that stand out most, beyond chance."""
+        """List the slices that differ most, beyond chance."""
         self._z = permutation_z(self._counts, self._sums, self._n_rows, self._variance)
         singles = [int(j) for j in np.argsort(-self._z, kind="stable") if self._asked[j] and self._z[j] > 0]
         level: list[tuple[Key, float]] = [((j,), float(self._z[j])) for j in singles[:KEPT_OF_LENGTH]]
@@ -315,7 +305,7 @@ class _BeamSearch(ConditionTable):
         return self._chosen(clear, most, lambda rows: bool(rows.mean() <= MOST_SHARE))
 
     def _refined(self, key: Key, z: float) -> Iterator[tuple[Key, float]]:
-        """Add one condition to a slice, in every way that earns its place."""
+        """Add one condition to a slice, in every way that improves it."""
         rows = np.flatnonzero(self._rows(key))
         inside = self._amounts[rows]
         counts, sums = self._totals(self._amounts, rows)
@@ -338,7 +328,7 @@ def _clearest_first(candidate: tuple[Key, float]) -> tuple[float, Key]:
 
 
 class SliceSearch:
-    """Search the rows of a sample again and again, for different targets."""
+    """Search the rows of a sample for slices of different targets."""
 
     def __init__(self, columns: Sequence[BinnedColumn], sample: Rows) -> None:
         self.columns, self.sample = columns, sample
@@ -353,20 +343,20 @@ class SliceSearch:
         among: Bools | None = None,
         without: Collection[int] = (),
     ) -> list[Slice]:
-        """Find the slices whose mean of a target stands out most, the clearest first.
+        """Find the slices whose mean of a target differs most, the clearest first.
 
         Parameters
         ----------
         target : ndarray
             One number per row, whether searched or not.
         highest : bool
-            Whether to look for high means rather than low ones.
+            Whether to search for high means, not low ones.
         most : int
             How many slices at most; none overlaps another by half.
         among : ndarray of bool, optional
             Rows to look at; None is all.
         without : collection of int
-            Numbers of the columns to ask nothing about.
+            Numbers of the columns that conditions must not use.
         """
         rows = slice(None) if among is None else np.flatnonzero(among[self.sample])
         target = target[self.sample][rows]
@@ -387,10 +377,9 @@ class SliceFinder(SliceSearch):
         super().__init__(binned_columns(material), material.sample)
 
     def gives_away(self, attribute: Protected) -> list[dict[str, Any]]:
-        """Describe the slices whose rows give their group away: models are surest of it.
+        """Describe the slices whose rows reveal their group: models are most certain about it.
 
-        Only columns that the attribute's models saw can say why; and only values that say how unsure models
-        are, not effects.
+        Conditions use only columns that the attribute's models saw. There are none for effects.
         """
         valuation, name = self.material.valuation, attribute.name
         if valuation.scales[name].is_signed:
@@ -401,7 +390,7 @@ class SliceFinder(SliceSearch):
         return [self.described(one, [name], attribute.groups) | {"p_value": one.p_value} for one in found]
 
     def described(self, found: Slice, names: Sequence[str], groups: ShownGroups) -> dict[str, Any]:
-        """Describe a slice over all rows; what too few rows, or no compared group, say is None."""
+        """Describe a slice over all rows; figures of too few rows, or of groups not compared, are None."""
         rows, valuation, outcome = found.rows(self.columns), self.material.valuation, self.material.outcome
         n_rows, counts = int(rows.sum()), groups.count(rows)
         told = np.isin(np.arange(len(groups)), groups.compared) & (counts >= FEWEST_MEMBERS)
@@ -425,16 +414,16 @@ class SliceFinder(SliceSearch):
 
 
 def usable_utilities(valuation: Valuation, names: Sequence[str]) -> dict[str, type[BaseUtility]]:
-    """Give the utilities that take the values at hand: some refuse signed ones."""
+    """Give the utilities that accept these values: some refuse signed ones."""
     signed = any(valuation.scales[name].is_signed for name in ("y", *names))
     kinds = {name: utility_class(name) for name in utility_names()}
     return {name: kind for name, kind in kinds.items() if kind.takes_signed or not signed}
 
 
 class SlicePool:
-    """Slices that are high, low or dropped under some utility, found once, to be ranked under any.
+    """Slices that are high, low or dropped under some utility, found once and ranked under any.
 
-    Utilities weigh the protected attributes that are named. Only droppable rows may be dropped, if any.
+    Utilities use the named protected attributes. Only droppable rows may be dropped.
     """
 
     def __init__(
@@ -455,7 +444,7 @@ class SlicePool:
         self._overlap = both / np.maximum(either, 1.0)
 
     def _searched(self, valuation: Valuation, drop: Callable[[FloatArray], Bools] | None) -> Iterator[Slice]:
-        """Search under utilities from all over the slider."""
+        """Search under utilities from the whole range of the slider."""
         kinds = usable_utilities(valuation, self._names).values()
         middle = [kind(alpha=0.5).over(self._names)(valuation) for kind in kinds]
         ends = [LinearUtility(alpha=alpha).over(self._names)(valuation) for alpha in (0.0, 1.0)]
@@ -473,10 +462,10 @@ class SlicePool:
         return [self._finder.described(one, self._names, groups) for one in self._slices]
 
     def ranked(self, utilities: FloatArray, dropped: Bools | None) -> dict[str, list[list[float]]]:
-        """Rank the slices that stand out clearly: by mean utility, and by the share that is dropped.
+        """Rank the slices that differ clearly: by mean utility, and by the share that is dropped.
 
-        Each is a list of pairs: a slice's number and its mean utility, or which share of its droppable rows
-        is dropped.
+        Each is a list of pairs: the number of a slice, and its mean utility or the share of its droppable
+        rows that is dropped.
         """
         if not self._slices:
             return {"highest": [], "lowest": [], "dropped": []}
@@ -503,7 +492,7 @@ class SlicePool:
         return self._clear(shares, np.where(counts >= FEWEST_MEMBERS, z, 0.0))
 
     def _clear(self, scores: FloatArray, z: FloatArray) -> list[list[float]]:
-        """List the slices of the highest scores that chance does not explain, none half inside another."""
+        """List the slices with the highest scores beyond chance, none overlapping another by half."""
         chosen: list[int] = []
         for number in np.argsort(-scores, kind="stable").tolist():
             if len(chosen) == MOST_RANKED:

@@ -1,4 +1,4 @@
-"""What values say: their distributions, the plane of the two, the columns they rest on, the alpha slider."""
+"""Values on the page: distributions, both values together, the columns behind them, the alpha slider."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 from fado.exploration._biases import error_removed
 from fado.exploration._material import (
     FEWEST_MEMBERS,
+    Bools,
+    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -29,39 +31,27 @@ from fado.interventions import PrevalenceSampling, minmax
 from fado.tabular import Groups, Variable, mean_one, small_groups
 from fado.valuation import Valuation, read_stability
 
-__all__ = [
-    "alpha_part",
-    "columns_part",
-    "distributions",
-    "explained",
-    "plane",
-    "pool_plane",
-    "stability_part",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
 BINS = 20
 ALPHAS = tuple(step / 20 for step in range(21))
 MOST_COLUMNS = 500
 MOST_DRAWN = 20
 _CORNERS = (
-    # unsure of y, unsure of z, what the corner is called and means
-    (True, True, "unsure of both", "Worth most: still to be learnt from, and silent about the group."),
-    (True, False, "unsure of the target only", "Still to be learnt from, but models can tell the group here: "
-     "the place where a model may lean on it."),
-    (False, True, "unsure of the attribute only", "Silent about the group, and the target is settled: "
-     "harmless, with little to learn from."),
-    (False, False, "sure of both", "Redundant, and gives the group away: the first to go when rows are "
-     "dropped."),
+    # uncertain about y, uncertain about z, the name and the meaning of the corner
+    (True, True, "uncertain about both", "Highest utility: models can still learn from these rows, and the "
+     "rows do not reveal their group."),
+    (True, False, "uncertain about the target only", "Models can still learn from these rows, but they can "
+     "also predict their group: here a model may use the group."),
+    (False, True, "uncertain about the attribute only", "These rows do not reveal their group, but models "
+     "learn little from them."),
+    (False, False, "certain about both", "Redundant, and the rows reveal their group: they are dropped "
+     "first."),
 )  # fmt: skip
 _OTHER_CORNERS = (
-    # the same for values that are no entropies
-    (True, True, "high for both", "Worth most: above the cut for the target and for the attribute."),
-    (True, False, "high for the target only", "Good for the target, and not for the attribute."),
-    (False, True, "high for the attribute only", "Good for the attribute, and not for the target."),
-    (False, False, "low for both", "Worth least: the first to go when rows are dropped."),
+    # the same for values that are not entropies
+    (True, True, "high for both", "Highest utility: above the cut for the target and for the attribute."),
+    (True, False, "high for the target only", "Good for the target, but not for the attribute."),
+    (False, True, "high for the attribute only", "Good for the attribute, but not for the target."),
+    (False, False, "low for both", "Lowest utility: these rows are dropped first."),
 )
 
 
@@ -79,7 +69,7 @@ def binned(values: FloatArray, span: Span) -> npt.NDArray[np.int64]:
 
 
 class Cut(NamedTuple):
-    """Where models are called unsure, why there, and what they would say knowing the shares alone."""
+    """The value from which models count as uncertain, the reason, and the value without any knowledge."""
 
     number: float
     why: str
@@ -87,17 +77,16 @@ class Cut(NamedTuple):
 
 
 def cut_of(material: Material, variable: Variable) -> Cut:
-    """Choose where sure ends and unsure begins in the values of the target or of a protected attribute.
+    """Choose the cut between certain and uncertain in the values of the target or of an attribute.
 
-    Values of classes are entropies. A model that has learnt nothing about a row still knows how frequent each
-    class is, and the entropy of these shares, not 1, is what it would say of every row: with one positive in
-    a hundred that is 0.08. Models are called unsure of a row from **half of that** on, midway between
-    certainty and no knowledge. Two classes of equal size give 0.5.
+    Values of classes are entropies. A model that has learnt nothing about a row still knows the frequency of
+    each class. Its value for every row is the entropy of these shares, not 1: with one positive in a hundred
+    that is 0.08. The cut is **half of that**, midway between certainty and no knowledge. Two classes of equal
+    size give 0.5.
 
-    Values of a number tell how near the mean its prediction lies, as a share of the one farthest prediction,
-    so no fixed point of their scale means anything. The share of the rows that are called sure, those
-    farthest from the mean, is the share that models remove of the error that guessing the mean makes: none if
-    they remove nothing, all if they remove all of it. Where that is not known, the cut is the median.
+    Values of a continuous variable say how close a prediction is to the mean, relative to the prediction that
+    is farthest from it, so no fixed cut makes sense. The share of rows that count as certain is the share of
+    the error of guessing the mean that models remove. If that is unknown, the cut is the median.
 
     Values of other scales, such as effects, are cut at their neutral point, or in the middle of the scale.
     """
@@ -111,23 +100,23 @@ def cut_of(material: Material, variable: Variable) -> Cut:
     if variable.kind == "classes":
         uninformed = shares_entropy(variable.labels, len(variable.classes))
         if not uninformed:
-            return Cut(0.5, f"the middle of the scale, since all rows have one {name}")
+            return Cut(0.5, f"the middle of the scale, since all rows have the same {name}")
         told = plain_number(uninformed)
-        why = f"half of {told}, which knowing only the classes' shares of {name} would give"
+        why = f"half of {told}, the value of a model that knows only the shares of the classes of {name}"
         return Cut(uninformed / 2, why, uninformed)
     removed = error_removed(material, variable)
     if removed is None:
-        return Cut(float(np.median(values)), f"the median, since {name} is a number")
+        return Cut(float(np.median(values)), f"the median, since {name} is continuous")
     share = min(max(removed.number, 0.0), 1.0)
     return Cut(
         float(np.quantile(values, share)),
-        f"so that {percent(share)} of the rows count as sure: the share that models remove of the error that "
-        f"guessing the mean of {name} makes",
+        f"so that {percent(share)} of the rows count as certain, the share of the error of guessing the mean "
+        f"of {name} that models remove",
     )
 
 
 def shares_entropy(labels: npt.NDArray[np.integer], n_classes: int) -> float:
-    """Give the normalised entropy of the classes' shares: what a model without knowledge would say.
+    """Give the normalised entropy of the classes' shares: the value of a model without knowledge.
 
     Examples
     --------
@@ -153,10 +142,10 @@ def distributions(material: Material, attribute: Protected) -> dict[str, Any]:
 
 
 def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[str, Any]:
-    """Say between which ends values are drawn, and what they mean."""
+    """Give the range of values that is drawn, and what values mean."""
     scale = material.valuation.scales[variable]
     if scale.is_unit:
-        told = f"how unsure models are of its {name}, from 0 (certain) to 1 (no idea)"
+        told = f"how uncertain models are about its {name}, from 0 (certain) to 1 (no knowledge)"
     elif scale.neutral == 0.0:
         told = f"{scale.meaning}; above 0 the row helps, below 0 it harms"
     else:
@@ -164,28 +153,30 @@ def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[st
     return {
         **material.span(variable)._asdict(),
         "meaning": scale.meaning,
-        "title": "how unsure models are of" if scale.is_unit else "what rows are worth for",
+        "title": "how uncertain models are about" if scale.is_unit else "the worth of rows for",
         "sentence": f"{symbol} of a row: {told}.",
     }
 
 
 def _lead(material: Material, attribute: Protected) -> str:
-    """Say in a few sentences what the values of the target and of an attribute tell."""
+    """Say in a few sentences what the values of the target and of an attribute mean."""
     if not material.is_unit(attribute.name):
         first, second = (material.valuation.scales[name].meaning for name in ("y", attribute.name))
         told = first if first == second else f"{first} (target); {second} (attribute)"
-        return f"A higher value means that the row is worth more. What it says: {told}."
+        return f"A higher value means that the row is worth more. Meaning of a value: {told}."
     known = []
     for variable in (material.target, attribute.variable):
         name, uninformed = material.shown_name(variable), cut_of(material, variable).uninformed
         if uninformed is None:
-            known.append(f"knowing only the mean of {name} gives 1")
+            known.append(f"a model that knows only the mean of {name} has 1")
         else:
-            known.append(f"knowing only the classes' shares of {name} gives {plain_number(uninformed)}")
+            known.append(
+                f"a model that knows only the shares of the classes of {name} has {plain_number(uninformed)}"
+            )
     return (
-        f"A value says how unsure models are: 0 is certain; {', and '.join(known)}. A high "
-        "value for the target marks a row that still has something to teach; a high value for the "
-        "attribute marks a row that does not give its group away."
+        f"A value says how uncertain models are: 0 is certain; {', and '.join(known)}. A high value for the "
+        "target marks a row that models can still learn from. A high value for the attribute marks a row "
+        "that does not reveal its group."
     )
 
 
@@ -205,9 +196,9 @@ def _described(material: Material, groups: ShownGroups, variable: str) -> Iterat
 
 
 def stability_part(material: Material, frame: Any) -> dict[str, Any]:
-    """Say whether another run would rank rows alike: as it was measured, or by the standard errors.
+    """Say whether another run would rank the rows the same way: as measured, or by the standard errors.
 
-    ``rows``, ``changes`` and ``notes`` are what `Valuation.stability` gives, with the target called ``"y"``.
+    ``rows``, ``changes`` and ``notes`` are those of `Valuation.stability`, with the target called ``"y"``.
     """
     if frame is None:
         groups = {
@@ -219,7 +210,7 @@ def stability_part(material: Material, frame: Any) -> dict[str, Any]:
     names = {"y": material.target_name} | {one.name: one.name for one in material.attributes}
     rows = told["rows"] = [row for row in told["rows"] if row["column"] in names]
     if not rows:
-        return {"sentence": "It is not known whether another run would rank rows alike.", **told}
+        return {"sentence": "It is not known whether another run would rank the rows the same way.", **told}
     means = []
     for column, name in names.items():
         own = [row["rank_agreement"] for row in rows if (row["column"], row["group"]) == (column, "all rows")]
@@ -227,15 +218,15 @@ def stability_part(material: Material, frame: Any) -> dict[str, Any]:
     least = min(rows, key=lambda row: row["rank_agreement"])
     where = "" if least["group"] == "all rows" else f" in {quoted(least['group'])}"
     sentence = (
-        f"Rank correlation with values made again (1: the same order of rows): {', '.join(means)}. Lowest: "
-        f"{plain_number(least['rank_agreement'])}, {names[least['column']]}{where}, with other "
+        f"Rank correlation with values of another run (1: the same order of rows): {', '.join(means)}. "
+        f"Lowest: {plain_number(least['rank_agreement'])}, {names[least['column']]}{where}, with other "
         f"{least['variation']}."
     )
     return {"sentence": sentence, **told}
 
 
 def plane(material: Material, attribute: Protected) -> dict[str, Any]:
-    """Count rows over the plane of the target's and an attribute's values, and in its four corners.
+    """Count rows by the values of the target and of an attribute, and in the four corners.
 
     ``counts`` has one row per bin of the attribute's value and one column per bin of the target's.
     """
@@ -266,18 +257,18 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
             for key, name, cut in zip(("v_y", "v_z"), names, cuts, strict=True)
         },
         "cuts": (
-            f"The dashed lines part {'sure from unsure' if unit else 'low from high'}: "
+            f"The dashed lines separate {'certain from uncertain' if unit else 'low from high'}: "
             f"v_y at {plain_number(cuts[0].number)}, {cuts[0].why}; "
             f"v_z at {plain_number(cuts[1].number)}, {cuts[1].why}."
         ),
-        "titles": ["unsure of", "unsure of"] if unit else ["worth for", "worth for"],
+        "titles": ["uncertain about", "uncertain about"] if unit else ["worth for", "worth for"],
         "corners": corners,
         "groups": list(groups.names),
     }
 
 
 def pool_plane(material: Material, attribute: Protected, pool: Valuation) -> dict[str, Any]:
-    """Count the rows of a pool over the same plane, and in its corners beside the labelled rows."""
+    """Count the rows of a pool by the same values, and in the corners next to the labelled rows."""
     corners = [
         corner
         | {"rows": int(own.sum()), "share": float(own.mean()), "labelled_share": float(labelled.mean())}
@@ -289,7 +280,7 @@ def pool_plane(material: Material, attribute: Protected, pool: Valuation) -> dic
 def _corners(
     material: Material, attribute: Protected, *valuations: Valuation
 ) -> Iterator[tuple[dict[str, Any], str, list[Bools]]]:
-    """Go through the corners: their names, what they mean, and which rows of each valuation lie there."""
+    """Go through the corners: their names, their meanings, and their rows of each valuation."""
     cut_y, cut_z = (cut.number for cut in _cuts(material, attribute))
     for unsure_y, unsure_z, name, meaning in _CORNERS if material.is_unit(attribute.name) else _OTHER_CORNERS:
         rows = [
@@ -309,11 +300,11 @@ def _counts(material: Material, attribute: Protected, valuation: Valuation) -> l
 
 
 def columns_part(material: Material, attribute: Protected, columns: Sequence[BinnedColumn]) -> dict[str, Any]:
-    """Measure every feature, and the target, by what it says of the attribute and of the target.
+    """Measure how much every feature, and the target, reveals the attribute and matters for the target.
 
-    ``basis`` is "gains", shares of the split gain of the models that made the values, or "alone", the
-    variance that the column explains by itself. The ``columns`` that say most of the attribute come first;
-    those ``drawn`` matter most, for the attribute or for the target.
+    ``basis`` is "gains", shares of the split gain of the models that computed the values, or "alone", the
+    variance that the column explains alone. The ``columns`` that reveal most come first; those ``drawn``
+    matter most, for the attribute or for the target.
     """
     hidden = material.excluded_columns(attribute.name)
     gains_y, gains_z = (_gains(material, name) for name in ("y", attribute.name))
@@ -338,7 +329,7 @@ def columns_part(material: Material, attribute: Protected, columns: Sequence[Bin
         rows.append(measured(material.target_name, codes, -1, True))
     rows.sort(key=lambda row: (row["left_out"], -row[f"{basis}_z"], -(row[f"{basis}_y"] or 0.0)))
     shown = rows[:MOST_COLUMNS]
-    # those of the highest shares, each by the larger of its two, as parts of the highest
+    # the columns with the highest shares: the larger of the two, relative to the highest of all
     of_both = np.array([[row[f"{basis}_{which}"] or 0.0 for which in "zy"] for row in shown]).reshape(-1, 2)
     weight = (of_both / np.maximum(of_both.max(axis=0, initial=0.0), 1e-12)).max(axis=1)
     return {
@@ -351,10 +342,10 @@ def columns_part(material: Material, attribute: Protected, columns: Sequence[Bin
 
 
 def explained(codes: npt.NDArray[np.integer], variable: Variable) -> float:
-    """Give the share of a variable's variance that a column explains alone, less what chance would.
+    """Give the share of a variable's variance that a column explains alone, adjusted for chance.
 
-    For classes this is Goodman and Kruskal's tau, for numbers the squared correlation ratio; both adjusted
-    for the number of parts the column is cut into.
+    For classes this is Goodman and Kruskal's tau, for numbers the squared correlation ratio; both are
+    adjusted for the number of parts that the column is cut into.
 
     Examples
     --------
@@ -386,7 +377,7 @@ def explained(codes: npt.NDArray[np.integer], variable: Variable) -> float:
 
 
 def _gains(material: Material, variable: str) -> list[float] | None:
-    """Give the shares of the split gain, if the values' models told and were fitted to these columns."""
+    """Give the shares of the split gain, if they are known and the models were fitted to these columns."""
     told = material.valuation.provenance.split_gains
     if told is None or list(told.columns) != material.problem.table.names or variable not in told.shares:
         return None
@@ -396,19 +387,19 @@ def _gains(material: Material, variable: str) -> list[float] | None:
 def _strongest(rows: list[dict[str, Any]], basis: str, attribute: str) -> str:
     first = next((row for row in rows if not row["left_out"]), None)
     if first is None or not first[f"{basis}_z"]:
-        return f"No column says anything about {attribute}."
+        return f"No column reveals {attribute}."
     how = (
-        "the gain of its models' splits" if basis == "gain" else "its variance explained by this column alone"
+        "the split gain of its models" if basis == "gain" else "its variance, explained by this column alone"
     )
-    return f"{quoted(first['name'])} gives {attribute} away most: {percent(first[f'{basis}_z'])} of {how}."
+    return f"{quoted(first['name'])} reveals {attribute} most: {percent(first[f'{basis}_z'])} of {how}."
 
 
 def alpha_part(
     finder: SliceFinder, names: Sequence[str], fine: Groups, groups: ShownGroups
 ) -> dict[str, Any]:
-    """Give for every utility and alpha what the utility, the sampler and the reweigher would do.
+    """Give the effects of the utility, the sampler and the reweigher, for every utility and alpha.
 
-    The sampler matches the positive rates of all the groups in `fine`; `groups` are those that are shown.
+    The sampler equalises the positive rates of all groups in `fine`; `groups` are those that are shown.
     """
     material, drop = finder.material, None
     sampling = _sampling(material, fine)
@@ -452,7 +443,7 @@ def alpha_part(
     counted = None
     if sampling is not None and drop is not None and material.is_positive is not None:
         lost, positives = groups.count(drop(np.zeros(len(material)))), groups.count(material.is_positive)
-        counted = {  # which no utility changes
+        counted = {  # the same for every utility
             "target_rate": sampling.target_rate,
             "dropped": lost.tolist(),
             "kept": (sizes - lost).tolist(),
@@ -479,7 +470,7 @@ def alpha_part(
 
 
 def _sampling(material: Material, fine: Groups) -> PrevalenceSampling | None:
-    """Give the sampler, if there is a positive label, and two groups whose rates it can match."""
+    """Give the sampler, if there are a positive label and two groups whose rates it can equalise."""
     n_small = int(small_groups(fine.sizes, material.min_group_size).sum())
     if material.is_positive is None or len(fine) - n_small < 2:
         return None

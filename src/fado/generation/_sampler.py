@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from fado._checks import MOST_ROWS, check_choice, check_count, check_share
 from fado._memory import check_room_for
-from fado._messages import list_names, warn_user
+from fado._messages import insert_parameters, list_names, warn_user
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
 from fado.interventions import BaseIntervention, TrainingSet
 from fado.tabular import (
@@ -39,6 +39,7 @@ METHODS = ("trees", "repeat")
 _BYTES_OF_A_ROW, _BYTES_OF_AN_ENTRY = 32, 24  # at least: for its parents, and for each entry
 
 
+@insert_parameters()
 class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     """Match the groups' positive rates by making new positives, more of them from rows of high utility.
 
@@ -52,11 +53,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     Parameters
     ----------
     utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        How a row's values are combined. None means ``LinearUtility(alpha=0.5)``, or ``alpha=1`` without
-        protected attributes.
-    valuator : valuator, optional
-        Values the rows if no valuation is passed and rows must be made. None means ``OutOfBagEntropy()``.
-        Without a seed it uses `random_state`.
+        How a row's values combine into one number. None means ``LinearUtility(alpha=0.5)``, or ``alpha=1``
+        without protected attributes.
+    {valuator}
     strength : float, default=1.0
         How far a group's rate moves from its own (0) to the highest (1).
     sampling_strategy : dict, optional
@@ -71,14 +70,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         positive: rows of all labels are made until every group has the labels in the shares of the whole
         table.
     min_group_size : int, default=30
-        Groups that have fewer rows than this and less than 1 % of the table get no rows, and their rates are
-        not compared. 0 compares every group.
-    random_state : int, RandomState or None, default=None
-        Seed of all random draws.
-    n_jobs : int, optional
-        How many trees are grown in parallel; None uses every core. It does not change the rows.
-    progress : bool, default=False
-        Whether to show a progress bar.
+        Groups with fewer rows that are also less than 1 % of the table get no rows, and their rates do not
+        count. 0 compares every group.
+    {random_state, n_jobs, progress}
 
     Attributes
     ----------
@@ -96,10 +90,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         The positive rate that all groups get at full `strength`; NaN if there is none.
     valuation_ : Valuation or None
         The values used; None if no row was to be made and none were passed.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
@@ -179,6 +170,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         self.n_jobs = n_jobs
         self.progress = progress
 
+    @insert_parameters(BaseIntervention.fit)
     def fit_resample(
         self,
         X: Any,
@@ -194,20 +186,13 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         Parameters
         ----------
         X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, of any type; a sparse matrix only if rows are repeated.
-        y : array-like of shape (n_rows,)
-            The target.
+            The features, of any kind; a sparse matrix only if rows are repeated.
+        {y}
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes. The combinations of several are the groups, and missing values are a
-            separate group. Without any, all rows are one group: then only a `sampling_strategy` makes rows,
-            and without one there is a warning.
-        valuation : Valuation, optional
-            The values of these rows. If it is needed and missing, `valuator` computes it.
-        sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the positive rates, such as survey weights.
-        groups : array-like of shape (n_rows,), optional
-            Rows with the same entry, such as those of one person, are in or out of a bag together, if
-            `valuator` values the rows.
+            The protected attributes. The groups are the combinations of several attributes. Missing values
+            are a separate group. Without any, all rows are one group: then only a `sampling_strategy` makes
+            rows, and without one a warning is given.
+        {valuation, sample_weight, groups}
 
         Returns
         -------
@@ -242,12 +227,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     _fit_resample = fit_resample  # required by imbalanced-learn
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         cells, plan = self._plan(labels, groups, sample_weight)
         self._warn(cells, plan)
@@ -279,7 +259,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         names, asked = cells.groups.names, self.sampling_strategy is not None
         if len(names) == 1 and not asked:
             warn_user(
-                f"There is only one group ({names[0]}), so there is no rate to match and no row is made. "
+                f"There is only one group ({names[0]}), so there is no other rate to match: no row is made. "
                 "Pass protected attributes as `sensitive_features`."
             )
         elif not cells.compared.all() and not asked and self.strength > 0:
@@ -291,7 +271,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             )
         elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
             warn_user(
-                "The groups' positive rates are equal, or so close that `strength` moves none by a whole "
+                "The groups' positive rates are equal, or too close for `strength` to change one by a whole "
                 "row: no row is made."
             )
         if plan.unmatched and self.strength > 0:

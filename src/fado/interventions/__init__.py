@@ -1,4 +1,4 @@
-"""Interventions: what changes a training set or its weights before, or scores after a model is trained.
+"""Interventions change a training set or its weights before training, or the scores of a trained model.
 
 Names that are imported `as` themselves are for the other packages of FADO, not for users.
 """

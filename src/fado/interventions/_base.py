@@ -1,4 +1,4 @@
-"""The contract of interventions: a pure core, what reads the input around it, and what it leaves."""
+"""The contract of interventions: their base class, the training set that they return, and no intervention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from fado._checks import check_instance, check_share
-from fado._messages import warn_user
+from fado._messages import insert_parameters, warn_user
 from fado.tabular import (
     Groups,
     Labels,
@@ -30,37 +30,27 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
-__all__ = [
-    "BaseIntervention",
-    "NoIntervention",
-    "TrainingSet",
-    "checked_utility",
-    "no_cells",
-    "no_utilities",
-    "occurring",
-    "row_utilities",
-    "utilities_of",
-    "value_rows",
-    "warn_of_small",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """What an intervention makes of a table: which rows are kept, their weights, and rows to add.
+    """The result of an intervention: which rows are kept, their weights, and rows to add.
 
     Parameters
     ----------
     rows : ndarray of int
         The positions of the rows that are kept, ascending.
     weights : ndarray of float, optional
-        The weights of these rows; None stands for equal weights.
+        The weights of these rows; None means equal weights.
     parents : ndarray of int, optional
         One entry per row to add: the position of the row that it is made from. None adds no rows.
     labels : ndarray of bool, optional
-        Which of the rows that are kept a model is to learn as positive, if not by their own labels.
+        Which of the kept rows are positive for training, if an intervention changes labels.
+
+    See Also
+    --------
+    fado.interventions.BaseIntervention : Returns a training set.
     """
 
     rows: npt.NDArray[np.integer]
@@ -69,7 +59,7 @@ class TrainingSet:
     labels: npt.NDArray[np.bool_] | None = None
 
     def digest(self) -> str:
-        """Give a text of 32 letters and digits that is the same for equal training sets only."""
+        """Return a digest of 32 letters and digits; only equal training sets have the same."""
         digest = hashlib.sha256(np.ascontiguousarray(self.rows, dtype=np.int32).data)
         if self.weights is not None:
             digest.update(np.ascontiguousarray(self.weights, dtype=np.float32).data)
@@ -86,9 +76,9 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     """Base class of interventions, which change a training set or its weights.
 
     A subclass defines ``_choose(labels, groups, utilities, sample_weight, generator)``, which returns a
-    `TrainingSet`. It does not see the table. `fit` reads the input, values the rows if that is needed, and
-    calls `_choose`; an experiment calls `training_set` with rows that it has read. All random numbers must
-    come from `generator`.
+    `TrainingSet`. It does not see the table. `fit` reads the input, values the rows if needed, and calls
+    `_choose`; an experiment calls `training_set` with rows that it has read. All random numbers must come
+    from `generator`.
 
     Attributes
     ----------
@@ -96,7 +86,12 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         Whether the intervention needs utilities. If so, the class must have the parameters `utility` and
         `valuator`.
     changes : {"rows", "weights"}, default="rows"
-        Whether the intervention chooses which rows are kept, or how much they weigh.
+        Whether the intervention chooses which rows are kept, or their weights.
+
+    See Also
+    --------
+    fado.interventions.register_intervention : Offers an intervention in experiments and commands.
+    fado.interventions.BaseScoreIntervention : Base class of interventions that change scores.
 
     Examples
     --------
@@ -107,7 +102,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     ...         self.share = share
     ...     def _choose(self, labels, groups, utilities, sample_weight, generator):
     ...         return TrainingSet(np.arange(int(self.share * len(labels.codes))))
-    >>> fitted = FirstRows().fit(np.zeros((6, 1)), [0, 1, 0, 1, 0, 1], sensitive_features=list("ababab"))
+    >>> X, y = np.zeros((6, 1)), [0, 1, 0, 1, 0, 1]
+    >>> fitted = FirstRows().fit(X, y, sensitive_features=list("ababab"))
     >>> fitted.training_set_.rows
     array([0, 1, 2])
     """
@@ -118,6 +114,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
     training_set_: TrainingSet
 
+    @insert_parameters()
     def fit(
         self,
         X: Any,
@@ -132,21 +129,14 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Only a valuator uses them.
-        y : array-like of shape (n_rows,)
-            The target.
+        {X, y}
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; the groups are the combinations of several. Missing values are a group
-            of their own. Without any attribute all rows are one group, with a warning.
-        valuation : Valuation, optional
-            The values of these rows. If None and values are needed, the valuator values the rows. An
-            intervention that needs no values ignores it.
+            The protected attributes. The groups are the combinations of several attributes. Missing values
+            are a separate group. Without any attribute all rows are one group, with a warning.
+        {valuation}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the groups' rates, such as survey weights.
-        groups : array-like of shape (n_rows,), optional
-            Rows of the same entry, such as those of one person, are in or out of a bag together if a
-            valuator values the rows. These are not the groups of the protected attributes.
+        {groups}
 
         Returns
         -------
@@ -189,7 +179,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     def _learned(
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
     ) -> dict[str, Any]:
-        """Give what was chosen, by the names that users of this kind of intervention know."""
+        """Return what was chosen as fitted attributes."""
         weights = {"sample_weight_": chosen.weights} if self.changes == "weights" else {}
         return {"training_set_": chosen, **weights}
 
@@ -200,7 +190,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         utilities: FloatArray | None = None,
         sample_weight: FloatArray | None = None,
     ) -> TrainingSet:
-        """Choose rows and weights, given labels and groups that have been read.
+        """Choose rows and weights from labels and groups that have been read.
 
         Parameters
         ----------
@@ -231,24 +221,24 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         sample_weight: FloatArray | None,
         generator: np.random.RandomState,
     ) -> TrainingSet:
-        """Say what becomes of the rows: arrays in, arrays out."""
+        """Choose rows and weights: arrays in, arrays out."""
 
     def _check_settings(self) -> None:
-        """Refuse settings that make no sense, before anything is computed."""
+        """Refuse invalid settings before anything is computed."""
 
     @property
     def _counts_cells(self) -> bool:
-        """Whether labels and groups matter; if not, the target may be a number, and so may attributes."""
+        """Whether labels and groups are used; if not, the target and attributes may be numeric."""
         return True
 
     def _target(self, y: Any) -> Any:
-        """Bring the target into one column, where a library has other forms for it."""
+        """Return the target as one column."""
         return y
 
     def _utilities(
         self, problem: Problem, valuation: Any, given: dict[str, Any]
     ) -> tuple[Any, FloatArray | None]:
-        """Give values, passed in or made on the way, and every row's utility; None where no row needs any."""
+        """Return the values, passed in or computed, and every row's utility; None if no row needs one."""
         checked_utility(self.utility)  # before rows are valued, which takes time
         if valuation is None:
             valuation = value_rows(self.valuator, problem, given, getattr(self, "random_state", None))
@@ -264,16 +254,20 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
+@insert_parameters()
 class NoIntervention(BaseIntervention):
-    """Leave every row as it is.
+    """Keep every row as it is.
 
     Parameters
     ----------
     share : float, default=1.0
-        The share of rows that is kept, in (0, 1], drawn at random, the same of every label and group. Below 1
-        it gives a first look at many models.
-    random_state : int, RandomState or None, default=None
-        Seed of the draw.
+        The share of rows that is kept, in (0, 1], drawn at random with the same share of every label and
+        group. Below 1 it is a quick first look at many models.
+    {random_state}
+
+    See Also
+    --------
+    fado.RandomPrevalenceSampler : Drops rows at random until rates match.
     """
 
     share: float = 1.0
@@ -303,13 +297,13 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
     Parameters
     ----------
     valuator : valuator or None
-        Any object with `fit` and `valuation_`. None is ``OutOfBagEntropy()``.
+        Any object with `fit` and `valuation_`. None means ``OutOfBagEntropy()``.
     problem : Problem
-        The rows; valuators of this package take them from here.
+        The rows, for valuators of this package.
     given : dict
-        What the user passed, ``X``, ``y`` and the keywords of `fit`; other valuators are fitted with these.
+        What the user passed, ``X``, ``y`` and the keywords of `fit`, for other valuators.
     random_state : int, RandomState or None
-        The seed for a valuator that has none.
+        The seed for a valuator without one.
 
     Returns
     -------
@@ -318,7 +312,7 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
     Raises
     ------
     ValueError
-        If `given` has a `sample_weight` or `groups` that the valuator's `fit` does not take.
+        If `given` has a `sample_weight` or `groups` that the valuator's `fit` does not accept.
     """
     check_instance("valuator", valuator)
     if valuator is not None and not hasattr(valuator, "fit"):
@@ -335,19 +329,19 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
     for name in ("sample_weight", "groups"):
         if name in told and name not in taken and not takes_all:
             raise ValueError(
-                f"{type(valuator).__name__}.fit takes no `{name}`: value the rows before, and pass the "
-                "`valuation`, or use a valuator that takes it."
+                f"{type(valuator).__name__}.fit takes no `{name}`: value the rows first and pass the "
+                "`valuation`, or use a valuator that accepts it."
             )
     return valuator.fit(told.pop("X"), told.pop("y"), **told).valuation_
 
 
 def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
-    """Give the utility of every row.
+    """Return the utility of every row.
 
     Parameters
     ----------
     utility : utility, function of a valuation, or None
-        None is ``LinearUtility()``.
+        None means ``LinearUtility()``.
     valuation : Valuation
         The values of the problem's rows.
     problem : Problem
@@ -360,9 +354,9 @@ def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
     Raises
     ------
     TypeError
-        If `utility` is no function, or `valuation` no valuation.
+        If `utility` is not a function, or `valuation` not a valuation.
     ValueError
-        If the valuation is of other rows, or a row has no utility.
+        If the valuation is for other rows, or a row has no utility.
     """
     utility = checked_utility(utility)
     if not hasattr(valuation, "protected"):
@@ -379,7 +373,7 @@ def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
 
 
 def checked_utility(utility: Any) -> Any:
-    """Give the utility, `LinearUtility` if none is chosen; refuse what is none."""
+    """Return the utility, `LinearUtility` for None, or refuse what is not a utility."""
     utility = LinearUtility() if utility is None else utility
     check_instance("utility", utility)
     if not callable(utility):
@@ -391,20 +385,21 @@ def checked_utility(utility: Any) -> Any:
 
 
 def utilities_of(utility: Any, valuation: Any, n_rows: int) -> FloatArray:
-    """Give the utilities of some rows, NaN where a value lacks; there must be one per row."""
+    """Return the utilities of some rows, NaN where a value is missing; there must be one per row."""
     utilities = np.asarray(utility(valuation), dtype=np.float64)
     if utilities.shape != (n_rows,):
         raise ValueError(
-            f"`utility` gave numbers of shape {utilities.shape} for {n_rows} rows: it must give one per row."
+            f"`utility` returned shape {utilities.shape} for {n_rows} rows: it must return one number per "
+            "row."
         )
     return utilities
 
 
 def no_utilities(n_unknown: int, n_rows: int, first: int) -> ValueError:
-    """Make the error of rows that have no utility."""
+    """Return the error for rows without a utility."""
     return ValueError(
-        f"{n_unknown} of {n_rows} rows have no utility, as the valuation holds no value for them (the first "
-        f"is row {first}, counted from 0): value these rows or drop them."
+        f"{n_unknown} of {n_rows} rows have no utility, because the valuation has no value for them (the "
+        f"first is row {first}, counted from 0): value these rows or drop them."
     )
 
 
@@ -417,9 +412,9 @@ def warn_of_small(
     outcome: str,
     alone: str,
 ) -> None:
-    """Say which groups are too small to be compared, what becomes of them, and if too few others are left.
+    """Warn of groups that are too small to be compared, and if fewer than two others are left.
 
-    `outcome` is what becomes of small groups' rows, `alone` of all rows if no two groups are left.
+    `outcome` is what happens to small groups' rows, `alone` to all rows if fewer than two groups are left.
     """
     if compared.all():
         return
@@ -428,15 +423,15 @@ def warn_of_small(
     if compared.sum() < 2:
         left = [names[group] for group in np.flatnonzero(compared).tolist()]
         only = f"Only group {left[0]} is" if left else "No group is"
-        warn_user(f"{only} left to compare, and so there is no other rate to match: {alone}.")
+        warn_user(f"{only} left to compare, so there is no other rate to match: {alone}.")
 
 
 def occurring(groups: Groups) -> Groups:
-    """Give the groups that have rows."""
+    """Return the groups that have rows."""
     return groups if groups.sizes.all() else groups.take(np.arange(len(groups.codes)))
 
 
 def no_cells(n_rows: int) -> tuple[Labels, Groups]:
-    """Give labels and groups that tell nothing, for an intervention that asks for neither."""
+    """Return one label and one group for all rows, for an intervention that uses neither."""
     same = np.zeros(n_rows, dtype=np.int32)
     return Labels(same, ("all rows",)), Groups(same.astype(np.int64), ("all rows",), ("all rows",))

@@ -1,4 +1,4 @@
-"""What an intervention did to a table in files: rows, rates and effective sizes, before and after."""
+"""What an intervention changed in a table in files: rows, rates and effective sizes, before and after."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.tabular import Groups, Labels, small_groups
-
-__all__ = ["FilesChange", "GroupChange", "change_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +34,10 @@ class GroupChange:
         The sum of the squares of their weights.
     positives, positives_after : float or None
         The sum of the positives' weights; None if the target has no positive label.
+
+    See Also
+    --------
+    fado.interventions.FilesChange : The changes of all groups.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class GroupChange:
 
     @property
     def effective_size(self) -> int:
-        """Kish's effective sample size before: how many rows of equal weight would tell as much."""
+        """Kish's effective sample size before: the number of equally weighted rows of the same variance."""
         return _effective_size(self.weight, self.squares)
 
     @property
@@ -87,7 +89,7 @@ class GroupChange:
 
 @dataclass(frozen=True)
 class FilesChange:
-    """What an intervention did to the groups of a table in files.
+    """What an intervention changed in the groups of a table in files.
 
     `sample_files` and `reweigh_files` return it.
 
@@ -96,9 +98,14 @@ class FilesChange:
     attributes : tuple of str
         The names of the protected attributes.
     positive : label or None
-        The positive label; None if there is none.
+        The positive label; None if no label is positive.
     groups : tuple of GroupChange
-        What became of each group, the largest first.
+        The change of each group, the largest first.
+
+    See Also
+    --------
+    fado.sample_files : Drops rows of a table in files.
+    fado.reweigh_files : Writes weights of a table in files.
     """
 
     attributes: tuple[str, ...]
@@ -107,7 +114,7 @@ class FilesChange:
 
     @property
     def all_rows(self) -> GroupChange:
-        """What became of all rows."""
+        """The change of all rows together."""
         return GroupChange.joined("all rows", self.groups)
 
     @property
@@ -129,7 +136,7 @@ def change_of(
     factors: FloatArray,
     min_group_size: int,
 ) -> FilesChange:
-    """Add up what became of the groups, given what rows' weights are multiplied by."""
+    """Add up the changes of the groups, given the factors of the rows' weights."""
     sizes = groups.sizes
     small = small_groups(sizes, min_group_size)
     kept = np.zeros(len(groups), dtype=np.int64)

@@ -1,10 +1,11 @@
-"""An estimator that is trained on a reweigher's weights, and fairlearn's grid search as a reweigher."""
+"""An estimator that is trained with a reweigher's weights, and fairlearn's grid search as a reweigher."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,11 +23,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fado._checks import check_choice, check_instance, check_share
 from fado._compat import get_tags
+from fado._messages import insert_parameters
 from fado.engine import explaining_missing_in_table
 from fado.interventions._base import BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
-
-__all__ = ["CONSTRAINTS", "FairlearnGrid", "ReweighedEstimator"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,18 +38,29 @@ def _if_estimator_has(method: str) -> Callable[[Any], Any]:
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
 
 
+def _forwarded(method: str, text: str) -> Any:
+    """Return a method that forwards to the fitted estimator, if that has it."""
+
+    def forward(self: Any, X: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.estimator_, method)(X)
+
+    forward.__name__, forward.__doc__ = method, text
+    return _if_estimator_has(method)(forward)
+
+
 class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
-    """Train an estimator with the weights, and the labels if it changes any, that a reweigher gives to rows.
+    """Train an estimator with the weights of a reweigher, and with its labels if it changes any.
 
     Predictions, classes, scores and tags are those of the estimator.
 
     Parameters
     ----------
     estimator : estimator
-        What is trained; its `fit` must take `sample_weight`.
+        The estimator to train; its `fit` must accept `sample_weight`.
     reweigher : Reweigher, UtilityAwareReweigher or FairlearnGrid
-        Gives the weights. `FairlearnGrid` also changes labels, and the estimator learns those. Estimator and
-        reweigher are cloned before they are fitted.
+        Computes the weights. `FairlearnGrid` also changes labels, which are then used for training. Estimator
+        and reweigher are cloned before they are fitted.
 
     Attributes
     ----------
@@ -64,8 +75,13 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing. Where routing is
-    switched on, a search or a pipeline passes them on by itself. Cross-validation cuts a Series, a DataFrame,
-    an array or a `Valuation` to the rows of each fold, but not a dict. Names of columns of X always work.
+    switched on, a search or a pipeline passes them on. Cross-validation takes the rows of each fold from a
+    Series, a DataFrame, an array or a `Valuation`, but not from a dict. Names of columns of X always work.
+
+    See Also
+    --------
+    fado.Reweigher : Weights for equal positive rates.
+    fado.UtilityAwareReweigher : Weights from utilities.
 
     Examples
     --------
@@ -89,6 +105,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.reweigher = reweigher
 
+    @insert_parameters(BaseIntervention.fit)
     def fit(
         self,
         X: Any,
@@ -99,18 +116,13 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         sample_weight: Any = None,
         **fit_params: Any,
     ) -> ReweighedEstimator:
-        """Weigh the rows and train the estimator.
+        """Reweigh the rows and train the estimator.
 
         Parameters
         ----------
         X : array, sparse matrix, or table that the estimator takes
             The features.
-        y : array-like of shape (n_rows,)
-            The target.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes, for the reweigher.
-        valuation : Valuation, optional
-            The values of these rows, for the reweigher.
+        {y, sensitive_features, valuation}
         sample_weight : array-like of shape (n_rows,), optional
             The estimator is trained with these weights times the reweigher's. The reweigher itself counts
             rows by them only after ``reweigher.set_fit_request(sample_weight=True)``.
@@ -124,14 +136,14 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the estimator's `fit` takes no `sample_weight`, or the product of the weights is zero in every
-            row or too large for a float.
+            If the estimator's `fit` does not accept `sample_weight`, or the product of the weights is zero in
+            every row or too large for a float.
         """
         check_instance("estimator", self.estimator)
         check_instance("reweigher", self.reweigher)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"{type(self.estimator).__name__}.fit takes no `sample_weight`, so that it cannot be "
+                f"{type(self.estimator).__name__}.fit takes no `sample_weight`, so it cannot be "
                 "reweighed: use another estimator; of a pipeline, wrap the last step."
             )
         if get_config()["enable_metadata_routing"]:
@@ -147,54 +159,29 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 
-    @_if_estimator_has("predict")
-    def predict(self, X: Any) -> Any:
-        """Predict labels or numbers, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
-
-    @_if_estimator_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Predict the classes' probabilities, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @_if_estimator_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithms of the classes' probabilities, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
-
-    @_if_estimator_has("decision_function")
-    def decision_function(self, X: Any) -> Any:
-        """Score rows, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+    predict = _forwarded("predict", "Predict labels or numbers, as the estimator does.")
+    predict_proba = _forwarded("predict_proba", "Predict the classes' probabilities, as the estimator does.")
+    predict_log_proba = _forwarded(
+        "predict_log_proba", "Predict the logarithms of the classes' probabilities, as the estimator does."
+    )
+    decision_function = _forwarded("decision_function", "Score rows, as the estimator does.")
+    classes_ = property(attrgetter("estimator_.classes_"), doc="The estimator's classes.")
+    n_features_in_ = property(
+        attrgetter("estimator_.n_features_in_"), doc="Number of features that the estimator was trained on."
+    )
+    feature_names_in_ = property(
+        attrgetter("estimator_.feature_names_in_"), doc="Names of the features that it was trained on."
+    )
 
     @_if_estimator_has("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score predictions with the estimator's own `score`; the reweigher's weights are not used."""
+        """Score predictions with the estimator's `score`; the reweigher's weights are not used."""
         check_is_fitted(self)
         weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.estimator_.score(X, y, **weighted)
 
-    @property
-    def classes_(self) -> Any:
-        """The estimator's classes."""
-        return self.estimator_.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the estimator was trained on."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features that the estimator was trained on."""
-        return self.estimator_.feature_names_in_
-
     def get_metadata_routing(self) -> MetadataRouter:
-        """Give the metadata that this estimator, and the one that it wraps, request."""
+        """Return the metadata that this estimator and the wrapped one request."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=to_fit)
@@ -209,12 +196,12 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
 
 
 def _requests_weights(reweigher: Any) -> bool:
-    """Tell whether a reweigher asks, in scikit-learn's manner, for the rows' own weights."""
+    """Return whether a reweigher requests `sample_weight` by metadata routing."""
     return get_routing_for_object(reweigher).fit.requests.get("sample_weight") is True
 
 
 def _labels_to_learn(reweigher: Any, y: Any) -> Any:
-    """Give the labels as they are, or as a reweigher has changed them: those of a positive or a negative."""
+    """Return the labels, or those that a reweigher has changed them to."""
     changed = getattr(getattr(reweigher, "training_set_", None), "labels", None)
     if changed is None:
         return y
@@ -224,7 +211,7 @@ def _labels_to_learn(reweigher: Any, y: Any) -> Any:
 
 
 def _product(weights: FloatArray, sample_weight: Any) -> FloatArray:
-    """Multiply the reweigher's weights by incoming ones, refusing what no model should be trained with."""
+    """Multiply the reweigher's weights by the user's, and refuse an unusable product."""
     incoming = weights_of(sample_weight, len(weights))
     if incoming is None:
         return weights
@@ -240,8 +227,8 @@ def _product(weights: FloatArray, sample_weight: Any) -> FloatArray:
 class FairlearnGrid(BaseIntervention):
     """Weigh and relabel rows as one point of fairlearn's `GridSearch` does, for comparison.
 
-    fairlearn must be installed (``pip install 'fado-ml[fairlearn]'``). `sample_weight` is refused, as
-    fairlearn's search takes none.
+    fairlearn must be installed (``pip install 'fado-ml[fairlearn]'``). `sample_weight` is refused, because
+    fairlearn's search does not support it.
 
     Parameters
     ----------
@@ -250,8 +237,8 @@ class FairlearnGrid(BaseIntervention):
         ``"FalsePositiveRateParity"``, ``"DemographicParity"``, ``"TruePositiveRateParity"`` or
         ``"EqualizedOdds"``.
     point : float, default=0.5
-        The place on a grid of 31 multipliers, from 0 (the first) to 1 (the last). For two groups, the middle
-        leaves the rows as they are.
+        The position on a grid of 31 multipliers, from 0 (the first) to 1 (the last). For two groups, the
+        middle leaves the rows as they are.
 
     Attributes
     ----------
@@ -260,12 +247,21 @@ class FairlearnGrid(BaseIntervention):
     sample_weight_ : ndarray of shape (n_rows,)
         The weights. Train with ``training_set_.labels`` too: some labels are changed.
 
+    See Also
+    --------
+    fado.Reweigher : Weights for equal positive rates, without changed labels.
+
+    References
+    ----------
+    A. Agarwal, A. Beygelzimer, M. Dudik, J. Langford and H. Wallach, "A Reductions Approach to Fair
+    Classification", ICML 2018, arXiv:1803.02453.
+
     Examples
     --------
     >>> from fado.interventions import FairlearnGrid
     >>> X, y, sex = [[0.0]] * 6, [0, 1, 1, 0, 0, 1], list("ffffmm")
-    >>> grid = FairlearnGrid("DemographicParity", point=0.5).fit(X, y, sensitive_features=sex)
-    >>> grid.training_set_.labels
+    >>> grid = FairlearnGrid("DemographicParity", point=0.5)
+    >>> grid.fit(X, y, sensitive_features=sex).training_set_.labels
     array([False,  True,  True, False, False,  True])
     """
 
@@ -283,7 +279,7 @@ class FairlearnGrid(BaseIntervention):
         self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         if sample_weight is not None:
-            raise ValueError("fairlearn's grid search knows no weights of rows: leave them out.")
+            raise ValueError("fairlearn's grid search does not support `sample_weight`: leave it out.")
         reductions = _fairlearn()
         grid = reductions.GridSearch(
             _Recorder(), getattr(reductions, self.constraint)(), grid_size=_GRID_SIZE
@@ -295,21 +291,21 @@ class FairlearnGrid(BaseIntervention):
             grid.fit(rows[:, None], positive.astype(int), sensitive_features=groups.codes)
         chosen = grid.predictors_[round(self.point * (len(grid.predictors_) - 1))]
         if not isinstance(chosen, _Recorder):
-            raise ValueError("This point of fairlearn's grid leaves one label only to learn.")
+            raise ValueError("This point of fairlearn's grid leaves only one label: choose another `point`.")
         return TrainingSet(rows, chosen.weights, labels=chosen.learnt)
 
 
 class _Recorder:
-    """Learns nothing, and notes what it is given to learn; fairlearn copies it for every point."""
+    """Learns nothing, and records its training data; fairlearn copies it for every point."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any) -> _Recorder:
-        """Note labels and weights."""
+        """Record labels and weights."""
         self.learnt = np.asarray(y) == 1
         self.weights = np.asarray(sample_weight, dtype=np.float64)
         return self
 
     def predict(self, X: Any) -> Any:
-        """Predict nobody."""
+        """Predict every row negative."""
         return np.zeros(len(X))
 
 

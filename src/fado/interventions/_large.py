@@ -1,7 +1,8 @@
 """Sample and reweigh tables in files.
 
-Labels, groups and utilities of all rows are read block by block into arrays; the intervention decides on
-these as it does in memory; and what it leaves of the rows, or their weights, is written as it is read again.
+Labels, groups and utilities of all rows are read block by block into arrays. The intervention decides on
+these as it does in memory. Then the rows that are kept are read again and written, or the weights are
+written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow.parquet
 from sklearn.utils import check_random_state
 
 from fado._memory import format_memory
-from fado._messages import COMPARE_TARGET
+from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
 from fado._storage import remove_abandoned, replacing, replacing_directory
 from fado.interventions._base import (
@@ -65,8 +66,6 @@ from fado.valuation.large import (
     reading_costs,
 )
 
-__all__ = ["reweigh_files", "sample_files"]
-
 FloatArray = npt.NDArray[np.float64]
 
 BLOCK_ROWS = 1 << 16  # that are read at once
@@ -98,14 +97,14 @@ def sample_files(
     progress: bool = False,
     group_names: GroupNames | None = None,
 ) -> FilesChange:
-    """Drop rows of a table in files, and write those that stay.
+    """Drop rows of a table in files, and write the others.
 
-    The rows that stay are those that the intervention keeps in memory, given the same rows, values and seed.
+    The result is the same as in memory with the same rows, values and seed.
 
-    The table is read twice: first the columns that are named here, whose codes are held for all rows while
-    the intervention decides, then all columns of the rows that are written. If `memory` has no room for the
-    codes, about 80 bytes per row, an error says how much they need. A `utility` of your own is given the
-    values of all rows at once, and refused if `memory` has no room for them.
+    The table is read twice: first the columns that are named here, then all columns of the rows that are
+    written. While the intervention decides, about 80 bytes per row are in memory; if `memory` is too small
+    for that, an error states how much is needed. A custom `utility` gets the values of all rows at once, and
+    is refused if `memory` is too small for them.
 
     Parameters
     ----------
@@ -113,31 +112,30 @@ def sample_files(
         A Parquet or CSV file, several, a directory, or a pattern such as ``"data/*.parquet"``. The table is
         made of the rows of all files, in the order of their sorted paths.
     target : str
-        The column of labels, or comparisons such as ``"amount>=1000"``, whose labels are True and False.
+        The column of labels, or a comparison such as ``"amount>=1000"``, whose labels are True and False.
     protected : str or sequence of str
         The protected attributes: columns, or comparisons such as ``"age>=50"``, as
-        `fado.datasets.protected_from` takes them. The groups are the combinations of several.
+        `fado.datasets.protected_from` accepts them. The groups are the combinations of several.
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
         or empty. It appears only when all rows are written.
     values : path-like, optional
-        The values of these rows as `fado.value_files` wrote them: a directory, or a Parquet file. Needed by
+        The values of these rows, written by `fado.value_files`: a directory, or a Parquet file. Needed by
         interventions that use values.
     intervention : intervention, optional
-        What chooses the rows: a sampler, or an intervention of your own that changes rows. None is
+        What chooses the rows: a sampler, or a custom intervention that changes rows. None means
         ``UtilityAwarePrevalenceSampler()``.
     weight : str, optional
-        The column that says how much each row counts in the rates.
+        The column of row weights, which count in the rates.
     memory : str or int, optional
-        The most memory to use, such as ``"4GB"``, or a number of bytes. None is three quarters of the free
-        memory. It changes no result.
+        The most memory to use, such as ``"4GB"``, or a number of bytes. None means three quarters of the free
+        memory. The result does not depend on it.
     progress : bool, default=False
         Whether to show a progress bar each time the table is read.
     group_names : mapping, optional
-        What groups are called: per attribute, as in `protected`, names by label, ``{"sex": {1: "men"}}``. For
-        comparisons, two names will do, first of the rows where they hold: ``{"age>=50": ["older",
-        "younger"]}``. Without names, their groups are called by what they compare: ``age >= 50`` and ``age <
-        50``.
+        Names of groups: per attribute, as in `protected`, names by label, ``{"sex": {1: "men"}}``. For a
+        comparison, two names are enough, first for the rows where it holds: ``{"age>=50": ["older",
+        "younger"]}``. Without names, its groups are ``age >= 50`` and ``age < 50``.
 
     Returns
     -------
@@ -147,8 +145,13 @@ def sample_files(
     Raises
     ------
     ValueError
-        If a file or a setting is not valid, the values are those of another table, `memory` is too small, or
-        the intervention makes new rows, which it can do only in memory.
+        If a file or a setting is not valid, the values belong to another table, `memory` is too small, or the
+        intervention makes new rows, which is only possible in memory.
+
+    See Also
+    --------
+    fado.reweigh_files : Writes weights instead.
+    fado.value_files : Values the rows of a table in files.
 
     Examples
     --------
@@ -156,14 +159,22 @@ def sample_files(
     >>> import pandas as pd
     >>> import fado
     >>> sampler = fado.RandomPrevalenceSampler(random_state=0)
+    >>> hired = [1, 0, 0, 1, 1, 1, 0, 0, 0]
+    >>> frame = pd.DataFrame({"sex": list("fffmmmmmm"), "hired": hired})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part in range(2):
-    ...         frame = pd.DataFrame({"sex": list("fffmmmmmm"), "hired": [1, 0, 0, 1, 1, 1, 0, 0, 0]})
     ...         frame.to_parquet(f"{folder}/{part}.parquet")
-    ...     asked = {"target": "hired", "protected": "sex", "intervention": sampler}
-    ...     change = fado.sample_files(f"{folder}/*.parquet", out=f"{folder}/sample", **asked)
-    >>> [(own.title, own.rows, own.rows_after, own.positive_rate_after) for own in change.groups]
-    [('m', 12, 12, 0.5), ('f', 6, 4, 0.5)]
+    ...     change = fado.sample_files(
+    ...         f"{folder}/*.parquet",
+    ...         target="hired",
+    ...         protected="sex",
+    ...         intervention=sampler,
+    ...         out=f"{folder}/sample",
+    ...     )
+    >>> for own in change.groups:
+    ...     print(own.title, own.rows, own.rows_after, own.positive_rate_after)
+    m 12 12 0.5
+    f 6 4 0.5
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
     files = _Files(
@@ -174,7 +185,7 @@ def sample_files(
     kept = np.zeros(len(rows), dtype=np.bool_)
     kept[chosen.rows] = True
     change = files.change(rows, kept.astype(np.float64))
-    del rows, chosen  # all that is held while rows are written is which of them stay
+    del rows, chosen  # while rows are written, only the mask is in memory
 
     def written() -> Iterator[pa.Table]:
         first = 0
@@ -186,6 +197,7 @@ def sample_files(
     return change
 
 
+@insert_parameters(sample_files)
 def reweigh_files(
     paths: Paths,
     *,
@@ -200,23 +212,25 @@ def reweigh_files(
     progress: bool = False,
     group_names: GroupNames | None = None,
 ) -> FilesChange:
-    """Weigh the rows of a table in files, and write the weights.
+    """Reweigh the rows of a table in files, and write the weights.
 
-    The weights are those that the intervention gives in memory. The table is read once, and only the columns
-    that are named here; their codes are held for all rows, as `sample_files` does.
+    The weights are the same as in memory. The table is read once, and only the columns that are named here.
+    About 80 bytes per row are in memory, as for `sample_files`.
 
     Parameters
     ----------
-    paths, target, protected, values, weight, memory, progress, group_names
-        As `sample_files` takes them.
+    {paths, target, protected}
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
         or empty. There is one column, ``weight``, and its rows are in the order of the table.
+    {values}
     intervention : intervention, optional
-        What weighs the rows: a reweigher, or an intervention of your own that changes weights. None is
+        What computes the weights: a reweigher, or a custom intervention that changes weights. None means
         ``UtilityAwareReweigher()``.
+    {weight}
     positive : label, optional
-        The label whose rates are returned; None is the larger of two. It changes no weight.
+        The label whose rates are returned; None means the larger of two. It changes no weight.
+    {memory, progress, group_names}
 
     Returns
     -------
@@ -229,20 +243,32 @@ def reweigh_files(
     ValueError
         In the same cases as `sample_files`, and if the intervention changes labels, as `FairlearnGrid` does.
 
+    See Also
+    --------
+    fado.sample_files : Drops rows instead.
+
     Examples
     --------
     >>> import tempfile
     >>> import pandas as pd
     >>> import fado
-    >>> frame = pd.DataFrame({"sex": list("ffffmmmm"), "hired": [1, 0, 0, 0, 1, 1, 1, 0]})
+    >>> hired = [1, 0, 0, 0, 1, 1, 1, 0]
+    >>> frame = pd.DataFrame({"sex": list("ffffmmmm"), "hired": hired})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     frame.to_csv(f"{folder}/people.csv", index=False)
-    ...     asked = {"target": "hired", "protected": "sex", "intervention": fado.Reweigher()}
-    ...     change = fado.reweigh_files(f"{folder}/people.csv", out=f"{folder}/w.parquet", **asked)
+    ...     change = fado.reweigh_files(
+    ...         f"{folder}/people.csv",
+    ...         target="hired",
+    ...         protected="sex",
+    ...         intervention=fado.Reweigher(),
+    ...         out=f"{folder}/w.parquet",
+    ...     )
     ...     pd.read_parquet(f"{folder}/w.parquet")["weight"].round(3).tolist()
     [2.0, 0.667, 0.667, 0.667, 0.667, 0.667, 0.667, 2.0]
-    >>> [(own.title, own.positive_rate, round(own.positive_rate_after, 3)) for own in change.groups]
-    [('f', 0.25, 0.5), ('m', 0.75, 0.5)]
+    >>> for own in change.groups:
+    ...     print(own.title, own.positive_rate, round(own.positive_rate_after, 3))
+    f 0.25 0.5
+    m 0.75 0.5
     """
     reweigher = UtilityAwareReweigher() if intervention is None else intervention
     files = _Files(
@@ -255,7 +281,7 @@ def reweigh_files(
         factors = np.zeros(len(rows))
         factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
     change = files.change(rows, factors)
-    del rows, chosen  # all that is held while weights are written is these
+    del rows, chosen  # while weights are written, only they are in memory
     parts = (factors[first : first + BLOCK_ROWS] for first in range(0, len(factors), BLOCK_ROWS))
     _write_rows(files.out, (pa.table([pa.array(own)], schema=_WEIGHTS) for own in parts), _WEIGHTS)
     return change
@@ -263,7 +289,7 @@ def reweigh_files(
 
 @dataclass(frozen=True)
 class CodedRows:
-    """What an intervention sees of all rows of a table in files."""
+    """The arrays on which an intervention decides, for all rows of a table in files."""
 
     labels: Labels
     groups: Groups
@@ -275,7 +301,7 @@ class CodedRows:
 
 
 class _Files:
-    """A table in files that an intervention is to change; what is wrong is said before a row is read."""
+    """A table in files that an intervention changes; settings are checked before a row is read."""
 
     def __init__(
         self,
@@ -323,7 +349,7 @@ class _Files:
         self._where = str(paths if isinstance(paths, str | os.PathLike) else self.source.files[0].path)
 
     def decide(self, pos_label: Any, written_rows: int | None = None) -> tuple[CodedRows, TrainingSet]:
-        """Read all rows, and let the intervention decide on them; so many rows are then written at once."""
+        """Read all rows, and let the intervention decide; `written_rows` are then written at once."""
         self._check_room(written_rows)
         check_group_names(self.source, self._roles)
         rows = self._read(pos_label)
@@ -347,12 +373,12 @@ class _Files:
         return tracked(self.source.rows(columns, block_rows), n_blocks, what=what, show=self._progress)
 
     def change(self, rows: CodedRows, factors: FloatArray) -> FilesChange:
-        """Tell what became of the groups, given what rows' weights are multiplied by."""
+        """Return the changes of the groups, given the factors of the rows' weights."""
         least = getattr(self._intervention, "min_group_size", 0)
         return change_of(self._roles.names[1:], rows.labels, rows.groups, rows.weights, factors, least)
 
     def _read(self, pos_label: Any) -> CodedRows:
-        """Code all rows: in one pass, combinations of classes, which become labels and groups in the end."""
+        """Encode all rows in one pass: combinations of classes, from which labels and groups are made."""
         roles, counts_cells = self._roles, self._intervention._counts_cells
         seen, joint, pattern = [Classes(name) for name in roles.names], Combinations(), LabelPattern()
         places: list[npt.NDArray[Any]] = []
@@ -402,7 +428,7 @@ class _Files:
         )
 
     def _utilities(self) -> FloatArray | None:
-        """Give all rows' utilities; one that may compare rows is given the values of all at once."""
+        """Return all rows' utilities; a custom utility gets the values of all rows at once."""
         utility, values = self._utility, self._values
         if utility is None or values is None:
             return None
@@ -421,7 +447,7 @@ class _Files:
         return utilities
 
     def _check_room(self, written_rows: int | None) -> None:
-        """Refuse a bound on memory that is too small, and say the least that works."""
+        """Refuse a memory bound that is too small, and state the least that works."""
         source, n_rows = self.source, self.source.about_rows
         costs = reading_costs(source, self._roles.needed)
         reading = costs.unit + BLOCK_ROWS * (_COPIES * costs.row + _BYTES_OF_A_CODED_ROW) + _ENCODING
@@ -440,7 +466,7 @@ class _Files:
             )
 
     def _check_room_for_values(self, values: StoredValues) -> None:
-        """Refuse a bound without room for the values of all rows, which a user's utility sees at once."""
+        """Refuse a memory bound that is too small for the values of all rows."""
         least = values.n_bytes + 8 * values.n_rows * _COLUMNS_OF_A_UTILITY
         if least > self._memory:
             name = getattr(self._utility, "__name__", type(self._utility).__name__)
@@ -453,7 +479,7 @@ class _Files:
 
 
 def _labels_of(target: Variable, pos_label: Any, *, counts_cells: bool) -> Labels:
-    """Give the target's labels, and which is positive; numbers are one label if none is asked for."""
+    """Return the target's labels and the positive one; a numeric target has one label."""
     if target.kind == "continuous":
         return Labels(np.zeros(0, dtype=np.int32), (_ALL,))
     if not counts_cells and len(target.classes) > 2 and pos_label is None:
@@ -462,7 +488,7 @@ def _labels_of(target: Variable, pos_label: Any, *, counts_cells: bool) -> Label
 
 
 def _check_classes(variables: Iterable[Variable]) -> None:
-    """Refuse numbers without end, where labels and groups are needed."""
+    """Refuse continuous variables where labels and groups are needed."""
     for own in variables:
         if own.kind == "continuous" and own.name == TARGET:
             raise ValueError(
@@ -476,7 +502,7 @@ def _check_classes(variables: Iterable[Variable]) -> None:
 
 
 def _row_group_rows(n_columns: int) -> int:
-    """Say how many rows a row group has: of a wide table fewer, and never by memory."""
+    """Return the rows of a row group: fewer for a wide table, and independent of memory."""
     rows = _MOST_ROWS
     while rows > _LEAST_ROWS and rows * n_columns > _CELLS:
         rows //= 2
@@ -500,7 +526,7 @@ def _write_rows(out: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> Non
 def _parts(
     groups: Iterator[pa.Table], groups_of_a_part: int, schema: pa.Schema
 ) -> Iterator[Iterator[pa.Table]]:
-    """Cut row groups into parts; there is one even of no rows."""
+    """Split row groups into parts; without rows there is one part."""
     first = next(groups, schema.empty_table())
     while first is not None:
         yield chain([first], islice(groups, groups_of_a_part - 1))

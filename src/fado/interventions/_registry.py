@@ -1,4 +1,4 @@
-"""The one list of interventions, with what configurations, commands, frames and pages call their settings."""
+"""The list of interventions and their settings, for configurations, commands, frames and pages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from fado._registry import load_plugins
+from fado._checks import load_plugins
+from fado._messages import insert_parameters
 from fado.interventions._base import BaseIntervention, NoIntervention
 from fado.interventions._estimator import CONSTRAINTS, FairlearnGrid
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
 from fado.interventions._sampling import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._scores import BaseScoreIntervention
-
-__all__ = ["Entry", "Setting", "intervention_entries", "intervention_named", "register_intervention"]
 
 Class = TypeVar("Class", bound=type[BaseIntervention] | type[BaseScoreIntervention])
 
@@ -39,6 +38,10 @@ class Setting:
         The values that a setting of kind ``"choice"`` may have.
     help : str
         One sentence for the command line.
+
+    See Also
+    --------
+    fado.interventions.register_intervention : Registers an intervention with its settings.
     """
 
     name: str
@@ -61,18 +64,22 @@ class Entry:
         The name in configurations and commands, such as ``"corrected_uar"``.
     kind : class
         The class of the intervention: it changes rows, weights or scores.
-    settings : tuple of Setting
+    settings : sequence of Setting
         The parameters that a user may set.
-    fixed : mapping
+    fixed : mapping, optional
         Parameters that this entry always sets to the same value.
-    by_default : bool
+    by_default : bool, default=False
         Whether an experiment runs it unless the configuration switches it off.
-    shape : str
+    shape : str, default="circle"
         The shape of its models on charts, by Vega-Lite's names.
-    colour : str or None
+    colour : str, optional
         The colour of its models on charts; None colours them by alpha.
-    needs_group : bool
+    needs_group : bool, default=False
         Whether decisions need the group of a row.
+
+    See Also
+    --------
+    fado.interventions.intervention_entries : Lists all entries.
     """
 
     name: str
@@ -103,8 +110,8 @@ class Entry:
         random_state : int, RandomState or None
             The seed; not passed on if the class has no such parameter.
         min_group_size : int, optional
-            Below how many rows a group may be small; not passed on if the class has no such parameter. None
-            is the class's default.
+            Groups with fewer rows may be small; not passed on if the class has no such parameter. None means
+            the class's default.
         **settings
             Other parameters, which the class must have.
 
@@ -115,8 +122,11 @@ class Entry:
         Examples
         --------
         >>> from fado.interventions import intervention_named
-        >>> [intervention_named(key).make(random_state=1, min_group_size=50) for key in ("none", "rw")]
-        [NoIntervention(random_state=1), Reweigher(min_group_size=50)]
+        >>> settings = {"random_state": 1, "min_group_size": 50}
+        >>> intervention_named("none").make(**settings)
+        NoIntervention(random_state=1)
+        >>> intervention_named("rw").make(**settings)
+        Reweigher(min_group_size=50)
         """
         shared: dict[str, Any] = {"random_state": random_state}
         if min_group_size is not None:
@@ -129,6 +139,7 @@ class Entry:
 _ENTRIES: dict[str, Entry] = {}
 
 
+@insert_parameters(Entry)
 def register_intervention(
     name: str,
     *,
@@ -144,23 +155,11 @@ def register_intervention(
 
     Parameters
     ----------
-    name : str
-        The name in frames and on pages, such as ``"corrected UAR"``.
+    {name}
     key : str, optional
-        The name in configurations and commands. None is `name` in small letters, with ``_`` for blanks and
-        hyphens.
-    settings : sequence of Setting
-        The parameters that a user may set.
-    fixed : mapping, optional
-        Parameters that this entry always sets to the same value.
-    by_default : bool, default=False
-        Whether an experiment runs it unless the configuration switches it off.
-    shape : str, default="circle"
-        The shape of its models on charts, by Vega-Lite's names.
-    colour : str, optional
-        The colour of its models on charts; None colours them by alpha.
-    needs_group : bool, default=False
-        Whether decisions need the group of a row.
+        The name in configurations and commands. None means `name` in small letters, with ``_`` for blanks
+        and hyphens.
+    {settings, fixed, by_default, shape, colour, needs_group}
 
     Returns
     -------
@@ -174,17 +173,8 @@ def register_intervention(
         known = _ENTRIES.get(own)
         if known is not None and known.kind.__qualname__ != kind.__qualname__:
             raise ValueError(f"There is an intervention called {own!r} already, {known.kind.__qualname__}.")
-        _ENTRIES[own] = Entry(
-            name,
-            own,
-            kind,
-            tuple(settings),
-            dict(fixed or {}),
-            by_default=by_default,
-            shape=shape,
-            colour=colour,
-            needs_group=needs_group,
-        )
+        asked = (tuple(settings), dict(fixed or {}), by_default, shape, colour, needs_group)
+        _ENTRIES[own] = Entry(name, own, kind, *asked)
         return kind
 
     return register
@@ -197,7 +187,7 @@ def intervention_entries() -> tuple[Entry, ...]:
 
 
 def intervention_named(name: str) -> Entry:
-    """Find a registered intervention by its name or its key; a ValueError lists the keys if there is none."""
+    """Find a registered intervention by name or key; a ValueError lists the keys if it is unknown."""
     for entry in intervention_entries():
         if name in (entry.name, entry.key):
             return entry
@@ -205,7 +195,7 @@ def intervention_named(name: str) -> Entry:
     raise ValueError(f"There is no intervention {name!r}; there are {known}.")
 
 
-# The interventions of the paper and ours, in the order in which frames and pages show them.
+# The interventions of the paper and of this package, in the order of frames and pages.
 
 _STRENGTH = Setting(
     "strength", "share", 1.0, "strengths", help="How far groups' rates move to the highest rate, 0 to 1."

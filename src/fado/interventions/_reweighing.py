@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_choice, check_share
-from fado._messages import list_names, warn_user
+from fado._messages import insert_parameters, list_names, warn_user
 from fado.interventions._base import (
     BaseIntervention,
     TrainingSet,
@@ -31,14 +31,12 @@ from fado.tabular import (
 )
 from fado.utility import LinearUtility
 
-__all__ = ["Reweigher", "UtilityAwareReweigher", "minmax"]
-
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer]
 
 
 class _BaseReweigher(BaseIntervention):
-    """What the reweighers share: every row stays, and small groups have no cells."""
+    """Shared by the reweighers: every row is kept, and small groups have no cells."""
 
     changes = "weights"
 
@@ -49,7 +47,7 @@ class _BaseReweigher(BaseIntervention):
         check_min_group_size(self.min_group_size)
 
     def _compared(self, labels: Labels, groups: Groups) -> tuple[Any, Labels, Groups]:
-        """Give the rows whose cells count, as an index, with their labels and groups; warn of the others."""
+        """Return the index, labels and groups of the rows of compared groups; warn of the others."""
         groups = occurring(groups)
         names, counts = groups.names, _rows_per_cell(groups, labels)
         sizes = counts.sum(axis=1)
@@ -64,7 +62,7 @@ class _BaseReweigher(BaseIntervention):
         )
         if len(names) == 1:
             warn_user(
-                f"There is only one group ({names[0]}) and so no other rate to equalise: its rows all get "
+                f"There is only one group ({names[0]}), so there is no other rate to match: its rows all get "
                 "the factor 1. Pass protected attributes as `sensitive_features`."
             )
         _warn_of_cells(
@@ -79,32 +77,35 @@ class _BaseReweigher(BaseIntervention):
         return rows, Labels(labels.codes[rows], labels.classes, labels.positive), groups.take(rows)
 
 
+@insert_parameters()
 class Reweigher(_BaseReweigher):
-    """Weigh rows so that label and group are independent (RW, Kamiran and Calders).
+    """Weight rows so that label and group are independent (RW, Kamiran and Calders, 2012).
 
-    A row of group z and label y weighs ``P(z) P(y) / P(z, y)``. After weighing, every label has the same
-    share in every group.
+    A row of group z and label y gets the weight ``P(z) P(y) / P(z, y)``. With these weights, every label has
+    the same share in every group.
 
     Parameters
     ----------
     min_group_size : int, default=30
-        Rows of groups with fewer rows that are also less than 1 % of the table weigh 1 and do not count in
-        the probabilities. 0 weighs the rows of every group.
+        Rows of groups with fewer rows than this that are also less than 1 % of the table get the weight 1 and
+        do not count in the probabilities. 0 includes every group.
 
     Attributes
     ----------
     sample_weight_ : ndarray of shape (n_rows,)
         The weights.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
     UserWarning
-        If groups are small and so weigh 1; if a group has no rows of some label, as no weights can make its
-        rates equal to the others'; if there is only one group to compare.
+        If groups are small and so get the weight 1; if a group has no rows of some label, because no weights
+        can make its rates equal to the others'; if there is only one group to compare.
+
+    See Also
+    --------
+    fado.UtilityAwareReweigher : Weights from utilities, with or without this correction.
+    fado.ReweighedEstimator : Trains an estimator with the weights.
 
     References
     ----------
@@ -125,12 +126,7 @@ class Reweigher(_BaseReweigher):
         self.min_group_size = min_group_size
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         weights = np.ones(len(labels.codes))
         rows, labels, groups = self._compared(labels, groups)
@@ -138,12 +134,13 @@ class Reweigher(_BaseReweigher):
             counted = None if sample_weight is None else sample_weight[rows]
             weights[rows] = _cell_factors(groups.codes, labels.codes, counted)
             if len(groups) > 1 and np.ptp(weights) <= 1e-9:
-                warn_user("The groups have equal shares of each label already: every row weighs the same.")
+                warn_user("The groups already have equal shares of each label: all weights are equal.")
         return TrainingSet(np.arange(len(weights)), weights)
 
 
+@insert_parameters(LinearUtility)
 class UtilityAwareReweigher(_BaseReweigher):
-    """Weigh rows by their utility (UAR) and, if asked to, correct the weights for equal positive rates.
+    """Weight rows by their utility (UAR) and, optionally, correct the weights for equal positive rates.
 
     A row of utility ``U`` gets the weight ``w = floor + (1 - floor) * minmax(U)``. This is multiplied by the
     Kamiran-Calders factor ``P(z) P(y) / P(z, y)`` of the row's group and label, to the power of
@@ -156,29 +153,25 @@ class UtilityAwareReweigher(_BaseReweigher):
 
     Parameters
     ----------
-    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        What a row is worth. None is ``LinearUtility(alpha=0.5)``.
-    valuator : valuator, optional
-        Values the rows if no valuation is passed. None is ``OutOfBagEntropy()``. A valuator without a seed
-        uses `random_state`.
+    {utility, valuator}
     scaling : {"minmax", "none"}, default="minmax"
-        ``"minmax"`` scales utilities to [0, 1]; ``"none"`` takes them as weights as they are. If all
-        utilities are equal, all weights are.
+        ``"minmax"`` scales utilities to [0, 1]; ``"none"`` uses them as weights as they are. If all utilities
+        are equal, all weights are.
     normalize : bool, default=True
         Whether to scale the weights to a mean of 1.
     negative : {"raise", "clip"}, default="raise"
-        What happens to negative utilities if ``scaling="none"``: ``"raise"`` raises a ValueError,
-        ``"clip"`` gives the rows a weight of 0.
+        What happens to negative utilities if ``scaling="none"``: ``"raise"`` raises a ValueError, ``"clip"``
+        gives the rows a weight of 0.
     prevalence_correction : float, default=0.0
         Power of the Kamiran-Calders factor, at least 0; 0 makes no correction.
     floor : float, default=0.0
-        Weight of the row of least utility, in [0, 1], where that of most utility weighs 1; before the
+        Weight of the row of least utility, in [0, 1], if that of the most useful row is 1; before the
         correction and the scaling to a mean of 1. Above 0 it needs ``scaling="minmax"``.
     random_state : int, RandomState or None, default=None
-        Seed for a valuator that has none.
+        Seed for a valuator without one.
     min_group_size : int, default=30
-        With a correction, rows of groups with fewer rows that are also less than 1 % of the table get the
-        factor 1 and do not count in the probabilities. 0 corrects every group.
+        With a correction, rows of groups with fewer rows than this that are also less than 1 % of the table
+        get the factor 1 and do not count in the probabilities. 0 corrects every group.
 
     Attributes
     ----------
@@ -186,18 +179,23 @@ class UtilityAwareReweigher(_BaseReweigher):
         The weights: finite, not negative, not all 0.
     valuation_ : Valuation
         The values that were used.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
     UserWarning
-        If neither protected attributes nor a valuation are passed, as rows are then weighed by their value
+        If neither protected attributes nor a valuation are passed, because weights then depend on the value
         for performance alone. With a correction also: if groups are small and so not corrected; if a group
-        has no rows of some label, or none of a weight above 0, as no factor can make its rate equal to the
-        others'; if there is only one group to compare.
+        has no rows of some label, or none with a weight above 0, because no factor can make its rate equal to
+        the others'; if there is only one group to compare.
+
+    See Also
+    --------
+    fado.Reweigher : Weights for equal positive rates, without utilities.
+    fado.UtilityAwarePrevalenceSampler : Drops rows instead.
+    fado.ReweighedEstimator : Trains an estimator with the weights.
+
+    {References}
 
     Examples
     --------
@@ -205,7 +203,8 @@ class UtilityAwareReweigher(_BaseReweigher):
     >>> X = [[0], [1], [2], [3]]
     >>> y = [1, 0, 1, 0]
     >>> sex = ["f", "f", "m", "m"]
-    >>> valuation = Valuation.from_probabilities([0.5, 1.0, 0.5, 0.5], {"sex": [0.5, 1.0, 1.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 1.0, 0.5, 0.5], [0.5, 1.0, 1.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> reweigher = UtilityAwareReweigher(LinearUtility(alpha=0.5), normalize=False)
     >>> reweigher.fit(X, y, sensitive_features=sex, valuation=valuation).sample_weight_
     array([1. , 0. , 0.5, 1. ])
@@ -246,22 +245,17 @@ class UtilityAwareReweigher(_BaseReweigher):
         if valuation is not None or problem.protected:
             return super()._utilities(problem, valuation, given)
         warn_user(
-            "There are no protected attributes to value: rows are weighed by their value for performance "
-            "alone. Pass them as `sensitive_features`."
+            "There are no protected attributes to value: weights depend on the value for performance alone. "
+            "Pass protected attributes as `sensitive_features`."
         )
         valuation = value_rows(self.valuator, problem, given, self.random_state)
         return valuation, row_utilities(LinearUtility(alpha=1.0), valuation, problem)
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         if utilities is None:
-            raise ValueError("Rows cannot be weighed by their utility without utilities.")
+            raise ValueError("Weights by utility need utilities: pass a valuation.")
         weights = self._base_weights(utilities)
         if self.prevalence_correction > 0:
             logs = self._corrected_logs(weights, labels, groups, sample_weight)
@@ -270,7 +264,7 @@ class UtilityAwareReweigher(_BaseReweigher):
             with np.errstate(over="ignore"):
                 weights = np.exp(logs)
             if not np.isfinite(weights).all() or not weights.any():
-                raise ValueError("The weights are beyond what a float can hold: set `normalize=True`.")
+                raise ValueError("The weights are too large or too small for a float: set `normalize=True`.")
         weights = mean_one(weights) if self.normalize else weights
         return TrainingSet(np.arange(len(weights)), weights)
 
@@ -288,7 +282,7 @@ class UtilityAwareReweigher(_BaseReweigher):
         if utilities.max() > 0:
             return np.maximum(utilities, 0.0)
         if n_negative:
-            raise ValueError('No utility is above 0, so that no row would weigh: use `scaling="minmax"`.')
+            raise ValueError('No utility is above 0, so every weight would be 0: use `scaling="minmax"`.')
         return np.ones(len(utilities))
 
     def _corrected_logs(
@@ -296,7 +290,7 @@ class UtilityAwareReweigher(_BaseReweigher):
     ) -> FloatArray:
         """Turn weights into logarithms, corrected by the cells of groups that are not small.
 
-        Logarithms, as a factor may lie beyond all floats where its product with a weight does not.
+        Logarithms, because a factor may overflow where its product with a weight does not.
         """
         rows, labels, groups = self._compared(labels, groups)
         scale = weights[rows].max(initial=0.0)
@@ -305,8 +299,8 @@ class UtilityAwareReweigher(_BaseReweigher):
             (_rows_per_cell(groups, labels) > 0) & (_rows_per_cell(groups, labels, own > 0) == 0),
             groups.names,
             labels.classes,
-            "All rows with label {} in group {} have the weight 0, which no correction can raise: set "
-            "`floor` above 0 to equalise the rate of that label there.",
+            "All rows with label {} in group {} have the weight 0, which no correction changes: set `floor` "
+            "above 0 to equalise the rate of that label there.",
         )
         with np.errstate(divide="ignore"):  # in place, as there may be many rows
             logs = np.log(weights, out=weights)
@@ -326,7 +320,7 @@ class UtilityAwareReweigher(_BaseReweigher):
         check_choice("negative", self.negative, ("raise", "clip"))
         if check_share("floor", self.floor) > 0 and self.scaling == "none":
             raise ValueError(
-                f'`floor={self.floor}` needs `scaling="minmax"`: utilities as they are have no scale.'
+                f'`floor={self.floor}` needs `scaling="minmax"`: unscaled utilities have no floor.'
             )
         power = self.prevalence_correction
         if not isinstance(power, Real) or not math.isfinite(power) or power < 0:
@@ -345,7 +339,7 @@ def minmax(utilities: FloatArray) -> FloatArray:
 def _cell_factors(
     groups: Codes, labels: Codes, counted: FloatArray | None, *, logarithms: bool = False
 ) -> FloatArray:
-    """Give every row the factor P(z) P(y) / P(z, y) of its cell; 1 where the cell weighs nothing."""
+    """Return every row's factor P(z) P(y) / P(z, y); 1 where the cell has no weight."""
     z, y = (np.bincount(codes, counted).astype(np.float64) for codes in (groups, labels))
     cells = groups * len(y) + labels
     cell = np.bincount(cells, counted, len(z) * len(y)).astype(np.float64).reshape(len(z), len(y))

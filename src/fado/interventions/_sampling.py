@@ -12,7 +12,7 @@ from imblearn.base import BaseSampler
 from imblearn.utils import check_target_type
 
 from fado._checks import check_share
-from fado._messages import list_names, warn_user
+from fado._messages import insert_parameters, list_names, warn_user
 from fado.interventions._base import BaseIntervention, TrainingSet, occurring, warn_of_small
 from fado.tabular import (
     MIN_GROUP_SIZE,
@@ -23,21 +23,21 @@ from fado.tabular import (
     small_groups,
     take_rows,
 )
-
-__all__ = ["PrevalenceSampling", "RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
+from fado.utility import LinearUtility
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
-_THICK = 20  # a group with less than one in so many of the compared rows is thin
-_HALVINGS = 40  # of the span in which a rate is searched: finer than one row in 10^12
+_THICK = 20  # a group with less than 1 / _THICK of the compared rows is thin
+_HALVINGS = 40  # of the interval of rates: finer than one row in 10^12
 
 
 class PrevalenceSampling:
     """Which negatives prevalence sampling drops, for any utilities of the rows.
 
-    How many negatives each group loses is computed once. Without weights it does not depend on utilities.
+    The number of negatives that each group loses is computed once. Without weights it does not depend on
+    utilities.
 
     Parameters
     ----------
@@ -48,11 +48,12 @@ class PrevalenceSampling:
     strength : float, default=1.0
         How far a group's rate moves from its own (0) to the target rate (1).
     sample_weight : ndarray, optional
-        How much each row counts in the rates; None counts all rows alike.
+        How much each row counts in the rates; None counts all rows equally.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table lose no rows, and their rate is not
-        matched. If the highest rate is that of a group with less than 5 % of the compared rows, at most half
-        of the table is dropped to match it. 0 compares all groups and always matches the highest rate.
+        Groups with fewer rows than this that are also less than 1 % of the table lose no rows, and their rate
+        is not matched. If the highest rate is that of a group with less than 5 % of the compared rows, at
+        most half of the table is dropped to match it. 0 compares all groups and always matches the highest
+        rate.
 
     Examples
     --------
@@ -76,7 +77,8 @@ class PrevalenceSampling:
         min_group_size: int = MIN_GROUP_SIZE,
     ) -> None:
         self._groups, self._positive, self._weights = groups, positive, sample_weight
-        self._strength, self._min_group_size = strength, min_group_size
+        self._exact_strength = Fraction(strength) if sample_weight is None else strength
+        self._min_group_size = min_group_size
         self.positives, self.negatives = (
             np.bincount(
                 groups.codes[rows],
@@ -120,7 +122,7 @@ class PrevalenceSampling:
         utilities : ndarray of shape (n_rows,) or None
             The rows' utilities. None drops rows in the order of `shuffled`.
         shuffled : ndarray of int of shape (n_rows,)
-            A permutation. Of rows of equal utility, that with the lower number goes first.
+            A permutation. Of rows of equal utility, the one with the lower number is dropped first.
 
         Returns
         -------
@@ -135,11 +137,12 @@ class PrevalenceSampling:
             else:
                 ordered = rows[np.lexsort([shuffled[rows], order])]
                 left = self.negatives[group] - np.cumsum(self._weights[ordered])  # after each row has gone
-                gone[ordered[: _closest(np.r_[self.negatives[group], left], self.kept[group])]] = True
+                away = np.abs(np.r_[self.negatives[group], left] - self.kept[group])
+                gone[ordered[: int(np.argmin(away))]] = True
         return gone
 
     def warn(self) -> None:
-        """Say which groups are left alone or lack a label, and if a thin one decides over the others."""
+        """Warn of groups that are not changed or lack a label, and of thin groups with the highest rate."""
         names = self._groups.names
         warn_of_small(
             names,
@@ -153,7 +156,7 @@ class PrevalenceSampling:
             return
         if not self.shrinking.any() and (self.positives[self.compared] > 0).all():
             warn_user(
-                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "The groups' positive rates are equal, or too close for `strength` to change one by a whole "
                 "row: every row is kept."
             )
         of_weight = "" if self._weights is None else " of any weight"
@@ -163,8 +166,8 @@ class PrevalenceSampling:
         )
         if none:
             warn_user(
-                f"No positives{of_weight} in group {list_names(none)}: no rate can be matched there, its "
-                "rows are all kept."
+                f"No positives{of_weight} in group {list_names(none)}: no rate can be matched there, and all "
+                "its rows are kept."
             )
         if only and self.target_rate == 1:
             warn_user(
@@ -175,7 +178,7 @@ class PrevalenceSampling:
             self._warn_of_thin_lead()
 
     def _warn_of_thin_lead(self) -> None:
-        """Say that thin groups have the highest rate, if that costs many rows."""
+        """Warn that thin groups have the highest rate, if matching it drops many rows."""
         total, thick = self._total, self._thick_rate
 
         def told(amount: float) -> str:
@@ -191,15 +194,15 @@ class PrevalenceSampling:
         subject = f"Group {who}, with {share}, has the highest positive rate, {float(self._highest):.3g}"
         if going < wanted:
             warn_user(
-                f"{subject}: to match it, {told(wanted)} would go, more than half. The rate aimed at is "
-                f"{self.target_rate:.3g}, and {told(going)} go. Merge the group with another; "
-                "`min_group_size=0` matches its rate all the same."
+                f"{subject}: to match it, {told(wanted)} would be dropped, more than half. The target rate "
+                f"is {self.target_rate:.3g} instead, and {told(going)} are dropped. Merge the group with "
+                "another; `min_group_size=0` matches its rate in any case."
             )
         elif thick is not None and 10 * (going - self._going_at(thick)) > total:
             warn_user(
-                f"{subject}: to match it, {told(going)} go, and {told(self._going_at(thick))} would go to "
-                f"match {float(thick):.3g}, the highest of the larger groups. Merge the group with another, "
-                "or lower `strength`."
+                f"{subject}: to match it, {told(going)} are dropped; {told(self._going_at(thick))} would be "
+                f"dropped to match {float(thick):.3g}, the highest rate of the larger groups. Merge the "
+                "group with another, or lower `strength`."
             )
 
     @cached_property
@@ -212,21 +215,23 @@ class PrevalenceSampling:
 
     @property
     def _total(self) -> float:
-        """How many rows there are, or what they weigh."""
+        """The number of rows, or their total weight."""
         return float(self.positives.sum() + self.negatives.sum())
 
     def _positive_rates(self) -> dict[int, Any]:
-        """Give the rates of the compared groups that weigh anything; in fractions if rows are counted."""
+        """Return the rates of the compared groups with any weight; as fractions if rows are counted."""
         sizes = self.positives + self.negatives
-        found = {int(group): sizes[group] for group in np.flatnonzero(self.compared & (sizes > 0))}
-        if self._weights is None:
-            return {group: Fraction(int(self.positives[group]), int(size)) for group, size in found.items()}
-        return {group: self.positives[group] / size for group, size in found.items()}
+        found = np.flatnonzero(self.compared & (sizes > 0)).tolist()
+        return {group: self._number(self.positives[group]) / self._number(sizes[group]) for group in found}
+
+    def _number(self, amount: Any) -> Any:
+        """Return a count as an exact fraction, or a weight as it is."""
+        return Fraction(int(amount)) if self._weights is None else amount
 
     def _target_rate(self) -> Any:
-        """Choose the rate to match; None if there are no two to compare.
+        """Choose the rate to match; None if fewer than two groups are compared.
 
-        It is the highest, or, if that is a thin group's, the highest for which no more than half goes.
+        It is the highest rate, or, if a thin group has it, the highest that drops at most half of the rows.
         """
         if len(self._rates) < 2:
             return None
@@ -240,59 +245,30 @@ class PrevalenceSampling:
         return low
 
     def _going_at(self, rate: Any) -> float:
-        """Give how many negatives go for a rate, or what they weigh; it never falls as the rate rises."""
+        """Return how many negatives are dropped for a rate, or their weight; it rises with the rate."""
         return float((self.negatives - self._kept_at(rate)).sum())
 
     def _kept_at(self, rate: Any) -> FloatArray:
-        """Give per group how many negatives stay for a rate, or what they may weigh."""
-        positives, negatives = self.positives, self.negatives
-        if rate is None:
-            return negatives.astype(np.float64)
-        if self._weights is None:
-            counted = _negatives_to_keep(positives.tolist(), negatives.tolist(), self._strength, rate)
-            kept = np.array(counted, dtype=np.float64)
-        else:
-            kept = _weight_to_keep(positives, negatives, self._strength, rate)
-        return np.where(self.compared, kept, negatives)
-
-
-def _negatives_to_keep(
-    positives: list[int], negatives: list[int], strength: float, rate: Fraction
-) -> list[int]:
-    """Give per group how many negatives stay; in fractions, so that halves are halves."""
-    kept = []
-    for p, n in zip(positives, negatives, strict=True):
-        own = Fraction(p, p + n) if p else rate  # without positives no rate is matched, and all stay
-        target = own + Fraction(strength) * (rate - own)
-        kept.append(round(p * (1 - target) / target) if own < rate else n)
-    return kept
-
-
-def _weight_to_keep(
-    positives: npt.NDArray[Any], negatives: npt.NDArray[Any], strength: float, rate: float
-) -> FloatArray:
-    """Give per group what its negatives may weigh; a group that weighs nothing stays as it is."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = positives / (positives + negatives)
-        target = own + strength * (rate - own)
-        kept = positives * (1 - target) / target
-    return np.where(positives > 0, np.minimum(kept, negatives), negatives)
+        """Return per group how many negatives are kept for a rate, or their weight."""
+        kept = self.negatives.astype(np.float64)
+        for group, own in self._rates.items() if rate is not None else ():
+            positives = self._number(self.positives[group])
+            if positives:  # without positives no rate is matched, and all stay
+                target = own + self._exact_strength * (rate - own)
+                left = positives * (1 - target) / target
+                kept[group] = min(round(left) if self._weights is None else left, kept[group])
+        return kept
 
 
 def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
-    """Find so many entries with the least keys; ties fall by `shuffled`."""
+    """Find the `count` entries with the least keys; `shuffled` breaks ties."""
     limit = np.partition(keys, count - 1)[count - 1]
     below, tied = np.flatnonzero(keys < limit), np.flatnonzero(keys == limit)
     return np.r_[below, tied[np.argsort(shuffled[tied], kind="stable")[: count - len(below)]]]
 
 
-def _closest(left: FloatArray, wanted: float) -> int:
-    """Find after how many rows that which is left comes closest to what is wanted."""
-    return int(np.argmin(np.abs(left - wanted)))
-
-
 class _PrevalenceSampler(BaseIntervention, BaseSampler):
-    """Base of the samplers: subclasses give every row a utility, and the least useful negatives go first."""
+    """Base class of the samplers: the negatives of least utility are dropped first."""
 
     _sampling_type = "clean-sampling"
     __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
@@ -300,6 +276,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     sampling_strategy_: dict[Any, int]
     target_rate_: float
 
+    @insert_parameters(BaseIntervention.fit)
     def fit_resample(
         self,
         X: Any,
@@ -312,23 +289,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     ) -> tuple[Any, Any]:
         """Drop negatives of the groups whose positive rate is below the highest.
 
-        Parameters
-        ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features.
-        y : array-like of shape (n_rows,)
-            The target, of two labels.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; the groups are the combinations of several. Missing values are a group
-            of their own. Without any attribute all rows are kept, with a warning.
-        valuation : Valuation, optional
-            The values of these rows. If None, `UtilityAwarePrevalenceSampler` values the rows if some are to
-            be dropped. `RandomPrevalenceSampler` ignores it.
-        sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the positive rates, such as survey weights.
-        groups : array-like of shape (n_rows,), optional
-            Rows of the same entry, such as those of one person, are in or out of a bag together if a
-            valuator values the rows. These are not the groups of the protected attributes.
+        {Parameters}
 
         Returns
         -------
@@ -360,12 +321,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return take_rows(X, rows), take_rows(y, rows)
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         n_rows = len(labels.codes)
         groups = occurring(groups)
@@ -373,8 +329,8 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         sampling = self._sampling(labels, groups, sample_weight)
         if sampling is None:
             warn_user(
-                f"There is only one group ({groups.names[0]}) and so no other rate to match: every row is "
-                "kept. Pass protected attributes as `sensitive_features`."
+                f"There is only one group ({groups.names[0]}), so there is no other rate to match: every row "
+                "is kept. Pass protected attributes as `sensitive_features`."
             )
             return TrainingSet(np.arange(n_rows))
         if self.strength > 0:
@@ -384,7 +340,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     def _sampling(
         self, labels: Labels, groups: Groups, sample_weight: FloatArray | None
     ) -> PrevalenceSampling | None:
-        """Say how many negatives go; None if there is only one group."""
+        """Return which negatives are dropped; None if there is only one group."""
         classes = labels.classes
         if len(classes) < 2:
             raise ValueError(
@@ -416,34 +372,28 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return tags
 
 
+@insert_parameters(LinearUtility)
 class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
 
     Every group whose positive rate is below the highest loses negatives, least utility first, until the rates
     match, as closely as whole rows allow. Positives are never dropped, and rows keep their order.
 
-    Two rules keep a few rows from deciding over all others. Small groups are left out (`min_group_size`). And
-    if the highest rate is that of a thin group, with less than 5 % of the compared rows, at most half of the
-    table is dropped for it. If that is not enough to match its rate, groups move to a lower rate instead;
-    `target_rate_` tells which.
+    Two rules limit the effect of a few rows. Small groups are left out (`min_group_size`). And if the highest
+    rate is that of a thin group, with less than 5 % of the compared rows, at most half of the table is
+    dropped for it. If that is not enough to match its rate, groups move to a lower rate instead,
+    `target_rate_`.
 
     Parameters
     ----------
-    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        What a row is worth. None is ``LinearUtility(alpha=0.5)``.
-    valuator : valuator, optional
-        Values the rows if no valuation is passed and rows are to be dropped. None is ``OutOfBagEntropy()``.
-        A valuator without a seed uses `random_state`.
+    {utility, valuator}
     strength : float, default=1.0
         How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
-    pos_label : label, optional
-        The positive label. None is the larger of the two.
-    random_state : int, RandomState or None, default=None
-        Seed of the random order in which rows of equal utility go.
+    {pos_label, random_state}
     min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
-        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
-        the paper's rule.
+        Groups with fewer rows than this that are also less than 1 % of the table keep all rows, and their
+        rate is not matched. 0 compares every group and always matches the highest rate, however many rows are
+        dropped, as in the paper.
 
     Attributes
     ----------
@@ -456,18 +406,23 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         thin group. NaN if fewer than two groups are compared.
     valuation_ : Valuation or None
         The values that were used; None if no row was to be dropped and no valuation was passed.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
     UserWarning
         If groups are small and so keep all rows; if there is only one group to compare; if a group has no
-        positives, as it then keeps all rows; if a group has no negatives, as the others then lose all of
-        theirs; if a thin group has the highest rate, and matching it would take more than half of the rows,
-        or takes a tenth of them.
+        positives and so keeps all rows; if a group has no negatives, because the others then lose all of
+        theirs; if a thin group has the highest rate, and matching it would drop more than half of the rows,
+        or drops a tenth of them.
+
+    See Also
+    --------
+    fado.RandomPrevalenceSampler : Drops the same number of rows at random.
+    fado.UtilityAwareOverSampler : Makes positives instead.
+    fado.UtilityAwareReweigher : Changes weights instead.
+
+    {References}
 
     Examples
     --------
@@ -477,7 +432,8 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     >>> sex = ["f", "f", "m", "m", "m", "m", "m"]
     >>> p_y = [0.9, 0.1, 0.8, 0.0, 0.5, 0.4, 0.1]
     >>> valuation = Valuation.from_probabilities(p_y)
-    >>> sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1.0), random_state=0)
+    >>> utility = LinearUtility(alpha=1.0)
+    >>> sampler = UtilityAwarePrevalenceSampler(utility, random_state=0)
     >>> sampler.fit_resample(X, y, sensitive_features=sex, valuation=valuation)
     ([[1], [2], [3], [5]], [1, 0, 1, 0])
     >>> sampler.sample_indices_
@@ -509,46 +465,33 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         if valuation is None:
             sampling = self._sampling(problem.labels, problem.groups, problem.sample_weight)
             if sampling is None or not sampling.shrinking.any():
-                return None, None  # no row is to go, so that none needs a value
+                return None, None  # no row is dropped, so none needs a value
         return super()._utilities(problem, valuation, given)
 
 
+@insert_parameters(UtilityAwarePrevalenceSampler)
 class RandomPrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping negatives at random (RPS).
 
-    The baseline for `UtilityAwarePrevalenceSampler`: it drops as many rows of each group, at random.
+    This is the baseline for `UtilityAwarePrevalenceSampler`: it drops the same number of rows of each group,
+    at random.
 
     Parameters
     ----------
-    strength : float, default=1.0
-        How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
-    pos_label : label, optional
-        The positive label. None is the larger of the two.
-    random_state : int, RandomState or None, default=None
-        Seed of the random order in which rows go.
-    min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
-        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
-        the paper's rule.
+    {strength, pos_label, random_state, min_group_size}
 
     Attributes
     ----------
-    sample_indices_ : ndarray of shape (n_kept,)
-        The positions of the rows that are kept, ascending.
-    sampling_strategy_ : dict
-        How many rows of each label are kept.
-    target_rate_ : float
-        The positive rate that a `strength` of 1 moves groups to: the highest rate of a group, or less for a
-        thin group. NaN if fewer than two groups are compared.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {sample_indices_, sampling_strategy_, target_rate_, n_features_in_, feature_names_in_}
 
     Warns
     -----
     UserWarning
         In the same cases as `UtilityAwarePrevalenceSampler`.
+
+    See Also
+    --------
+    fado.UtilityAwarePrevalenceSampler : Drops the rows of least utility.
 
     Examples
     --------
@@ -556,7 +499,8 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
     >>> X = [[1], [2], [3], [4], [5], [6], [7]]
     >>> y = [1, 0, 1, 0, 0, 0, 0]
     >>> sex = ["f", "f", "m", "m", "m", "m", "m"]
-    >>> X2, y2 = RandomPrevalenceSampler(random_state=0).fit_resample(X, y, sensitive_features=sex)
+    >>> sampler = RandomPrevalenceSampler(random_state=0)
+    >>> X2, y2 = sampler.fit_resample(X, y, sensitive_features=sex)
     >>> y2
     [1, 0, 1, 0]
     """

@@ -1,4 +1,4 @@
-"""The contract of interventions on scores: what models know of rows in, new scores of these rows out."""
+"""The contract of interventions on scores: predictions for rows in, new scores of these rows out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from sklearn.base import BaseEstimator
 from fado.engine import Scorer
 from fado.metrics import Budget
 
-__all__ = ["BaseScoreIntervention", "EvaluatedRows", "KnownRows"]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
@@ -24,7 +22,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """Rows whose labels and groups are known, and what models say of them that have not seen them.
+    """Rows with known labels and groups, and predictions of models that were not trained on them.
 
     Parameters
     ----------
@@ -38,6 +36,10 @@ class KnownRows:
         Each row's group. The compared groups come first; all others have the number after theirs.
     weights : ndarray
         How much each row counts.
+
+    See Also
+    --------
+    fado.interventions.EvaluatedRows : Returns such rows.
     """
 
     scores: FloatArray
@@ -48,9 +50,9 @@ class KnownRows:
 
 
 class EvaluatedRows:
-    """The rows that a model is evaluated on: validation rows, then test rows, and what models know of them.
+    """The rows that a model is evaluated on, validation rows first, then test rows, and predictions for them.
 
-    Labels and groups of test rows are not among it. What takes fits is done when it is first asked for.
+    Labels and groups of test rows are not included. Models are fitted when they are first needed.
 
     Parameters
     ----------
@@ -65,25 +67,30 @@ class EvaluatedRows:
     budget : Budget
         What sets the threshold.
     weights : ndarray, optional
-        How much each validation row counts; None counts all alike.
+        How much each validation row counts; None counts all equally.
     seed : int, default=0
         For random numbers.
     group_probabilities : callable, optional
-        Gives what the property of the same name does.
+        Returns the value of the property of the same name.
     known_groups : ndarray of int, optional
         The groups of all rows, for interventions that need them.
     training : callable, optional
-        Gives what the property of the same name does.
+        Returns the value of the property of the same name.
     teach : callable, optional
-        From numbers and weights of the training rows to a model of numbers that has learnt them, and its
-        predictions of all rows here.
+        Trains a regressor on numbers and weights of the training rows, and returns it with its predictions
+        for all rows here.
     scorers : callable, optional
-        Gives the model of the label and the model of the groups, to be kept.
+        Returns the model of the label and the model of the groups.
+
+    See Also
+    --------
+    fado.interventions.BaseScoreIntervention : Gets these rows.
 
     Examples
     --------
-    >>> rows = EvaluatedRows(np.array([0.2, 0.7, 0.4]), np.array([False, True]), np.array([0, 1]),
-    ...                      n_compared=2, budget=Budget("fpr", 0.05))
+    >>> scores, positive = np.array([0.2, 0.7, 0.4]), np.array([False, True])
+    >>> settings = {"n_compared": 2, "budget": Budget("fpr", 0.05)}
+    >>> rows = EvaluatedRows(scores, positive, np.array([0, 1]), **settings)
     >>> rows.n_validation, rows.weights
     (2, array([1., 1.]))
     """
@@ -113,26 +120,27 @@ class EvaluatedRows:
 
     @property
     def n_validation(self) -> int:
-        """How many of the rows are validation rows: the first ones."""
+        """The number of validation rows, which come first."""
         return len(self.positive)
 
     @property
     def group_probabilities(self) -> tuple[FloatArray, FloatArray]:
-        """Each row's probabilities of groups, if its label is negative and if it is positive; takes a fit."""
+        """Each row's group probabilities, if its label is negative and if it is positive; needs a fit."""
         return self.once("groups", self._asked(self._group_probabilities, "models of the groups"))
 
     @property
     def known_groups(self) -> Codes:
-        """Each row's own group, also of test rows; only for what is registered with ``needs_group=True``."""
+        """Each row's group, also of test rows; only for interventions with ``needs_group=True``."""
         if self._known_groups is None:
             raise ValueError(
-                "The groups of all rows are for interventions that are registered with `needs_group=True`."
+                "The groups of all rows are only for interventions that are registered with "
+                "`needs_group=True`."
             )
         return self._known_groups
 
     @property
     def validation(self) -> KnownRows:
-        """The validation rows, and what models say of them."""
+        """The validation rows, and predictions for them."""
         cut, (negative, positive) = self.n_validation, self.group_probabilities
         groups = (negative[:cut], positive[:cut])
         return KnownRows(self.scores[:cut], groups, self.positive, self.groups, self.weights)
@@ -143,7 +151,7 @@ class EvaluatedRows:
         return self.once("training", self._asked(self._training, "training rows"))
 
     def teach(self, numbers: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-        """Train a student, a regressor of the features, to predict numbers, and let it predict all rows.
+        """Train a student, a regressor of the features, on numbers, and predict all rows.
 
         Parameters
         ----------
@@ -159,16 +167,16 @@ class EvaluatedRows:
         return self.student(numbers, weights)[1]
 
     def student(self, numbers: FloatArray, weights: FloatArray | None = None) -> tuple[Scorer, FloatArray]:
-        """Do what `teach` does, and give the student too."""
+        """Do the same as `teach`, and return the student too."""
         found: tuple[Scorer, FloatArray] = self._asked(self._teach, "training rows")(numbers, weights)
         return found
 
     def scorers(self) -> tuple[Scorer, Scorer]:
-        """Give the model of the label and the model of the groups, to be kept; takes their fits."""
+        """Return the model of the label and the model of the groups; needs their fits."""
         return self._asked(self._scorers, "models")()
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Give what was made under a name before; make it, if nothing was."""
+        """Return the object that was made under a name, or make it."""
         with self._lock:
             if name not in self._made:
                 self._made[name] = make()
@@ -177,16 +185,21 @@ class EvaluatedRows:
     @staticmethod
     def _asked(given: Callable[..., Any] | None, what: str) -> Callable[..., Any]:
         if given is None:
-            raise ValueError(f"There are no {what} beside these rows.")
+            raise ValueError(f"These rows have no {what}.")
         return given
 
 
 class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
-    """Base class of interventions on scores: models are trained as always, and their scores changed.
+    """Base class of interventions on scores: models are trained as usual, and their scores are changed.
 
     A subclass defines ``_rescore(rows)``, which gets `EvaluatedRows` and returns a score for each of them.
-    It must not change what it gets, and all random numbers must come from ``rows.seed``. An experiment then
-    sets the threshold and measures these scores as it does those of any model.
+    It must not change its input, and all random numbers must come from ``rows.seed``. An experiment then sets
+    the threshold and measures these scores as those of any model.
+
+    See Also
+    --------
+    fado.interventions.BaseIntervention : Base class of interventions that change rows or weights.
+    fado.interventions.register_intervention : Offers an intervention in experiments and commands.
 
     Examples
     --------
@@ -198,8 +211,9 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
     ...         self.digits = digits
     ...     def _rescore(self, rows):
     ...         return rows.scores.round(self.digits)
-    >>> rows = EvaluatedRows(np.array([0.23, 0.68]), np.array([False, True]), np.array([0, 1]),
-    ...                      n_compared=2, budget=Budget("fpr", 0.05))
+    >>> scores, positive = np.array([0.23, 0.68]), np.array([False, True])
+    >>> settings = {"n_compared": 2, "budget": Budget("fpr", 0.05)}
+    >>> rows = EvaluatedRows(scores, positive, np.array([0, 1]), **settings)
     >>> Rounded().rescore(rows)
     array([0.2, 0.7])
     """
@@ -208,12 +222,12 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
     changes: ClassVar[Literal["scores"]] = "scores"
 
     def rescore(self, rows: EvaluatedRows) -> FloatArray:
-        """Give the new scores of rows, or say what is wrong with them.
+        """Return the new scores of rows, after checks.
 
         Parameters
         ----------
         rows : EvaluatedRows
-            The rows, and what models know of them.
+            The rows, and predictions for them.
 
         Returns
         -------
@@ -223,7 +237,7 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
         scores = np.asarray(self._rescore(rows), dtype=np.float64)
         if scores.shape != rows.scores.shape:
             raise ValueError(
-                f"{type(self).__name__} must give one score for each of {len(rows.scores):,} rows, got an "
+                f"{type(self).__name__} must return one score for each of {len(rows.scores):,} rows, got an "
                 f"array of shape {scores.shape}."
             )
         if not np.isfinite(scores).all():
@@ -231,7 +245,7 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
         return np.ascontiguousarray(scores)
 
     def scorer(self, rows: EvaluatedRows) -> Scorer | None:
-        """Give a model that scores any rows as `rescore` does these; None if there is no such model.
+        """Return a model that scores any rows as `rescore` does these; None if there is no such model.
 
         Parameters
         ----------
@@ -242,12 +256,12 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
 
     @classmethod
     def hands_over(cls) -> bool:
-        """Tell whether there is a model that scores any rows as `rescore` does some."""
+        """Return whether `scorer` returns a model."""
         return cls.scorer is not BaseScoreIntervention.scorer
 
     @abstractmethod
     def _rescore(self, rows: EvaluatedRows) -> FloatArray:
-        """Score rows anew: arrays in, arrays out."""
+        """Compute new scores: arrays in, arrays out."""
 
     def _check_settings(self) -> None:
-        """Refuse settings that make no sense, before anything is computed."""
+        """Refuse invalid settings before anything is computed."""

@@ -10,7 +10,7 @@ from fado.metrics._intervals import lower_ratio_limit as lower_ratio_limit
 from fado.metrics._intervals import ratio_interval as ratio_interval
 from fado.metrics._intervals import ratio_limits as ratio_limits
 from fado.metrics._intervals import share_limits as share_limits
-from fado.metrics._pareto import hypervolume, pareto_frontier
+from fado.metrics._models import aim_scorer, hypervolume, pareto_frontier
 from fado.metrics._rates import (
     RATIO_NAMES,
     RATIO_TITLES,
@@ -25,7 +25,6 @@ from fado.metrics._rates import GroupCounts as GroupCounts
 from fado.metrics._rates import compared_counts as compared_counts
 from fado.metrics._rates import count_by_group as count_by_group
 from fado.metrics._rates import min_max_ratio as min_max_ratio
-from fado.metrics._scorer import aim_scorer
 from fado.metrics._threshold import Budget, threshold_at_fpr, tpr_at_fpr
 from fado.metrics._threshold import lowest_threshold as lowest_threshold
 

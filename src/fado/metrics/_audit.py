@@ -1,27 +1,31 @@
-"""An audit of decisions: what every group and every combination of groups got, from predictions alone."""
+"""An audit of decisions: the rates of every group and every combination of groups, from predictions alone."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fado._checks import check_count
+from fado._messages import insert_parameters
+from fado.metrics._evaluate import evaluate
 from fado.metrics._inputs import Bools, Floats, as_scores, check_between, encode_predictions, encode_target
 from fado.metrics._intervals import (
     Floats64,
+    MeasuredRows,
     effective_sizes,
     lower_limits,
     ratio_limits,
     share_limits,
     upper_limits,
 )
+from fado.metrics._rates import RATIOS, Rate
 from fado.metrics._threshold import budget_of
 
 if TYPE_CHECKING:
@@ -29,25 +33,23 @@ if TYPE_CHECKING:
 
     from fado.tabular import Groups, Variable
 
-__all__ = ["Audit", "audit"]
-
-RATES = ("selection_rate", "tpr", "fpr", "fnr", "precision")
 UNKNOWN = "(unknown)"
 MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables
 _SMALL_ROWS, _SMALL_SHARE = 30, 0.01
 _BINS = 5  # of scores, for calibration
-_EVENTS = {
+RATES = {  # what to say of a group without members, and if no group has events
     "selection_rate": ("no rows", "nobody is selected in any group"),
     "tpr": ("no positives", "no positive is selected in any group"),
     "fpr": ("no negatives", "no negative is selected in any group"),
     "fnr": ("no positives", "no positive is missed in any group"),
     "precision": ("nobody selected", "no positive is selected in any group"),
 }
+_PRECISION = Rate("", "", "", lambda c: (c.true_positives, c.false_positives + c.true_positives))
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What `audit` found.
+    """The result of `audit`: tables of groups, ratios and pairs, and ways to write them.
 
     Parameters
     ----------
@@ -57,8 +59,8 @@ class Audit:
         ``precision``, each with ``_low`` and ``_high``, ``impact_ratio`` (the selection rate over the highest
         one) with its interval, ``compared``, and the ``reason`` why a group is not compared.
     ratios : DataFrame
-        One row per attribute and rate: the lowest rate over the highest with its interval, which two groups
-        make it, and the ``reason`` where there is none.
+        One row per attribute and rate: the lowest rate over the highest with its interval, the two groups
+        that have these rates, and the ``reason`` if the ratio is undefined.
     pairs : DataFrame
         One row per attribute, rate and pair of compared groups: their ratio and difference with intervals.
     calibration : DataFrame or None
@@ -67,10 +69,17 @@ class Audit:
     about : dict
         What was audited: numbers of rows, how decisions were made, the threshold, the confidence.
 
+    See Also
+    --------
+    fado.metrics.audit : Makes an audit.
+    fado.metrics.by_group : Rates of the groups of one attribute, or of one combination.
+
     Examples
     --------
     >>> from fado.metrics import audit
-    >>> report = audit([0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0], sensitive_features={"sex": list("mmmfff")})
+    >>> y_true, decisions = [0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0]
+    >>> sex = {"sex": list("mmmfff")}
+    >>> report = audit(y_true, decisions, sensitive_features=sex)
     >>> line = report.ratios.set_index("ratio").loc["tpr_ratio"]
     >>> float(line["value"]), line["lowest"], line["highest"]
     (0.5, 'f', 'm')
@@ -84,7 +93,7 @@ class Audit:
     _law: pd.DataFrame
 
     def local_law_144(self) -> pd.DataFrame:
-        """Give the tables that New York's Local Law 144 (6 RCNY 5-301) asks for, without a verdict.
+        """Return the tables that New York's Local Law 144 (6 RCNY 5-301) requires, without a verdict.
 
         Returns
         -------
@@ -101,7 +110,7 @@ class Audit:
         return self._law[columns].rename(columns=named)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain data, None where a number is undefined."""
+        """Return everything as plain data, None where a number is undefined."""
         frames = {"groups": self.frame, "ratios": self.ratios, "pairs": self.pairs}
         if self.calibration is not None:
             frames["calibration"] = self.calibration
@@ -112,11 +121,11 @@ class Audit:
         self._write(path, self.frame.to_csv(index=False))
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
-        """Write what `to_dict` gives as JSON."""
+        """Write the result of `to_dict` as JSON."""
         self._write(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
-        """Write a page that makes no request: tables, pictures, and how to read them."""
+        """Write a page that makes no requests: tables, charts, and how to read them."""
         self._write(path, self._page())
 
     def _page(self) -> str:
@@ -138,6 +147,7 @@ class Audit:
             temporary.write_text(text, encoding="utf-8")
 
 
+@insert_parameters(evaluate)
 def audit(
     y_true: Any,
     scores_or_decisions: Any,
@@ -155,57 +165,61 @@ def audit(
     """Audit decisions by group, from predictions alone: no model and no training rows are needed.
 
     Every protected attribute is audited, and every combination of several. Rows whose group is unknown are
-    counted on a line of their own, and compared with nobody.
+    counted on a separate line, and are not compared.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or None
         True labels, of exactly two classes. None audits selection rates alone.
     scores_or_decisions : array-like of shape (n,)
-        Decisions (booleans, 0 and 1, or the labels of `y_true`), which are taken as they are; or scores in
+        Decisions (booleans, 0 and 1, or the labels of `y_true`), which are used as they are; or scores in
         [0, 1], which a threshold turns into decisions.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. An attribute of numbers may have at most 20 different ones.
     max_fpr : float, default=0.05
-        Of scores: the share of negatives that may be selected; these rows set the threshold by it.
+        For scores: the share of negatives that may be selected. It sets the threshold on these rows.
     threshold : float, optional
-        Of scores: select where ``scores >= threshold``; the budget then has no effect.
-    budget : Budget or pair of kind and limit, optional
-        What sets the threshold of scores instead of `max_fpr`, such as ``("top_k", 500)``.
-    pos_label : label, optional
-        The positive class; None is the larger of the two labels.
+        For scores: select rows where ``scores >= threshold``. The budget then has no effect.
+    {budget, pos_label}
     sample_weight : array-like of shape (n,), optional
-        How many rows each row stands for. Rates are then shares of the total weight; counts stay rows.
+        How many rows each row represents. Rates are then shares of the total weight; counts are still rows.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the rows are not compared; 0 compares all.
+        Groups with fewer rows than this that are also less than 1 % of the rows are not compared; 0 compares
+        all groups.
     least_share : float, optional
-        Instead of both: groups of a smaller share of the known rows are not compared, as New York's Local Law
-        144 allows for 0.02.
-    confidence : float, default=0.95
-        The confidence level of all intervals, in (0, 1).
+        Use this instead of `min_group_size`: groups with a smaller share of the rows whose group is known are
+        not compared. New York's Local Law 144 allows 0.02.
+    {confidence}
 
     Returns
     -------
     Audit
         With `frame`, `ratios`, `pairs`, `calibration`, and ways to write them.
 
-    Notes
-    -----
-    Intervals of rates are Clopper and Pearson's; those of ratios follow from them over all pairs of groups,
-    and hold whichever two groups truly are the extreme ones. They are intervals at the threshold in use.
+    Notes ----- Intervals of rates are those of Clopper and Pearson (1934). Intervals of ratios are computed
+    from them over all pairs of groups, and are valid whichever two groups have the lowest and highest rate in
+    the population. All intervals are for the threshold in use.
+
+    See Also
+    --------
+    fado.metrics.evaluate : All metrics of a model at a budget, with intervals that account for its threshold.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26 (1934).
 
     Examples
     --------
     >>> from fado.metrics import audit
     >>> hired = [1, 1, 1, 0, 1, 0, 0, 0]
     >>> report = audit(None, hired, sensitive_features={"sex": list("mmmmffff")})
-    >>> report.frame[["attribute", "group", "rows", "selection_rate", "impact_ratio"]].round(2)
+    >>> columns = ["attribute", "group", "rows", "selection_rate", "impact_ratio"]
+    >>> report.frame[columns].round(2)
       attribute group  rows  selection_rate  impact_ratio
     0       sex     m     4            0.75          1.00
     1       sex     f     4            0.25          0.33
     """
-    import pandas as pd
-
     from fado.tabular import weights_of
 
     check_between("confidence", confidence)
@@ -219,14 +233,15 @@ def audit(
     weights = weights_of(sample_weight, len(selected))
     rows = _Rows(positive, selected, scores, weights, 1 - confidence)
     parts = [_Part(rows, own, min_group_size, least_share) for own in _combinations(variables)]
-    frame = pd.concat([part.groups() for part in parts], ignore_index=True)
+    frame = _joined(part.groups() for part in parts)
     law, calibration = frame, None
     if scores is not None:  # the law counts scores above the median
         above = replace(rows, selected=scores > np.median(scores))
-        found = [_Part(above, own, min_group_size, least_share).groups() for own in _combinations(variables)]
-        law = pd.concat(found, ignore_index=True)
+        law = _joined(
+            _Part(above, own, min_group_size, least_share).groups() for own in _combinations(variables)
+        )
         if positive is not None:
-            calibration = pd.concat([part.calibration() for part in parts], ignore_index=True)
+            calibration = _joined(part.calibration() for part in parts)
     about = {
         "rows": len(selected),
         "positives": None if positive is None else int(positive.sum()),
@@ -238,11 +253,14 @@ def audit(
         "least_share": least_share,
         "weighted": weights is not None,
     }
-    ratios, pairs = (
-        pd.concat(found, ignore_index=True)
-        for found in ([part.ratios() for part in parts], [part.pairs() for part in parts])
-    )
+    ratios, pairs = _joined(part.ratios() for part in parts), _joined(part.pairs() for part in parts)
     return Audit(frame, ratios, pairs, calibration, about, law)
+
+
+def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.concat(list(frames), ignore_index=True)
 
 
 def _decide(
@@ -254,10 +272,11 @@ def _decide(
     pos_label: Any,
     sample_weight: Any,
 ) -> tuple[Bools | None, Bools, Floats | None, dict[str, Any]]:
-    """Give who is positive, who is selected, the scores if there are any, and how decisions were made."""
+    """Return the positive and the selected rows, the scores if given, and how decisions were made."""
     from fado.tabular import one_column, weights_of
 
     target = None if y_true is None else encode_target(y_true, pos_label)
+    positive = None if target is None else target.positive
     column = one_column(given, "scores_or_decisions")
     if len(column) == 0:
         raise ValueError("`scores_or_decisions` must have at least one row, got none.")
@@ -277,8 +296,8 @@ def _decide(
             selected = np.array([value == 1 for value in found], dtype=np.bool_)[codes]
         else:
             selected = encode_predictions(given, target)
-        return None if target is None else target.positive, selected, None, {"decided_by": "decisions"}
-    n_rows = len(column) if target is None else len(target.positive)
+        return positive, selected, None, {"decided_by": "decisions"}
+    n_rows = len(column) if positive is None else len(positive)
     scores = as_scores(given, n_rows)
     outside = (scores < 0) | (scores > 1)
     if outside.any():
@@ -292,18 +311,13 @@ def _decide(
         raise ValueError(
             "Without labels no false-positive rate is known: pass `threshold`, or a `budget` of rows."
         )
-    positive = np.zeros(n_rows, dtype=np.bool_) if target is None else target.positive
-    at = (
-        limit.threshold(positive, scores, weights_of(sample_weight, n_rows))
-        if threshold is None
-        else float(threshold)
-    )
-    about = {
-        "decided_by": "scores",
-        "threshold": at,
-        "threshold_from": "given" if threshold is not None else f"{limit.kind} {limit.limit:g}",
-    }
-    return None if target is None else target.positive, scores >= at, scores, about
+    at, made = threshold, "given"
+    if at is None:
+        counted = np.zeros(n_rows, dtype=np.bool_) if positive is None else positive
+        at = limit.threshold(counted, scores, weights_of(sample_weight, n_rows))
+        made = f"{limit.kind} {limit.limit:g}"
+    about = {"decided_by": "scores", "threshold": float(at), "threshold_from": made}
+    return positive, scores >= at, scores, about
 
 
 def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
@@ -326,29 +340,22 @@ def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
                 "decisions: pass the same rows."
             )
         variables.append(variable_from(column))
-        if not _known(variables[-1]).any():
+        if not variables[-1].given.any():
             raise ValueError(
                 f"Protected attribute {column.name!r} is unknown in every row: there is no group."
             )
     return variables
 
 
-def _known(variable: Variable) -> Bools:
-    """Tell of which rows the attribute is known."""
-    if variable.kind == "classes" and variable.has_missing:
-        return np.asarray(variable.labels != len(variable.classes) - 1)
-    return np.asarray(variable.known)
-
-
 def _combinations(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:
-    """Give every attribute, then every combination, of few before those of many."""
+    """Yield every attribute, then every combination, those of few attributes first."""
     for number in range(1, len(variables) + 1):
         yield from combinations(variables, number)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """All rows: labels if known, decisions, scores if given, weights, and how often intervals may fail."""
+    """All rows: labels if known, decisions, scores if given, weights, and the error of intervals."""
 
     positive: Bools | None
     selected: Bools
@@ -367,7 +374,7 @@ class _Part:
 
         self._rows, self._side = rows, rows.error / 2
         self.name = " and ".join(own.name for own in variables)
-        self._known = np.all([_known(own) for own in variables], axis=0)
+        self._known = np.all([own.given for own in variables], axis=0)
         found: Groups = group_rows(variables, appearance=True)
         there = np.unique(found.codes[self._known])
         places = np.full(len(found), len(there))
@@ -379,39 +386,24 @@ class _Part:
             _why_small(int(size), int(self._sizes.sum()), min_group_size, least_share) for size in self._sizes
         ]
         self._compared = np.array([not reason for reason in self._reasons], dtype=np.bool_)
-        self._shares = {name: self._share(name) for name in RATES}
-
-    def _masks(self, rate: str) -> tuple[Bools, Bools] | None:
-        """Give the events of a rate and the rows that it is a share of; None without labels."""
-        selected, positive = self._rows.selected, self._rows.positive
-        if rate == "selection_rate":
-            return selected, np.ones_like(selected)
-        if positive is None:
-            return None
-        return {
-            "tpr": (selected & positive, positive),
-            "fpr": (selected & ~positive, ~positive),
-            "fnr": (~selected & positive, positive),
-            "precision": (selected & positive, selected),
-        }[rate]
-
-    def _sums(self, rows: Bools, power: int) -> Floats64:
-        weights = self._rows.weights
-        own = None if weights is None else weights[rows] ** power
-        return np.bincount(self._codes[rows], own, minlength=len(self._names) + 1).astype(np.float64)
-
-    def _share(self, rate: str) -> tuple[Floats64, Floats64]:
-        """Give a rate of every group, the unknown last, and as how many rows of equal weight it counts."""
-        masks = self._masks(rate)
-        if masks is None:
-            nothing = np.full(len(self._names) + 1, np.nan)
-            return nothing, np.zeros_like(nothing)
-        sums = [self._sums(mask, power) for power in (1, 2) for mask in masks]
-        with np.errstate(invalid="ignore"):
-            return sums[0] / sums[1], effective_sizes(*sums)
+        counted = MeasuredRows(
+            np.zeros_like(rows.selected) if rows.positive is None else rows.positive,
+            rows.selected.astype(np.float64),
+            self._codes,
+            len(there) + 1,  # the last holds the rows whose group is unknown
+            rows.weights,
+            threshold=1.0,
+        )
+        nothing = np.full(len(there) + 1, np.nan), np.zeros(len(there) + 1)
+        self._shares = {
+            name: nothing
+            if rows.positive is None and name != "selection_rate"
+            else counted.shares(RATIOS.get(f"{name}_ratio", _PRECISION))
+            for name in RATES
+        }
 
     def groups(self) -> pd.DataFrame:
-        """Give a row per group, and one of the rows whose group is unknown."""
+        """Return one line per group, and one for the rows whose group is unknown."""
         import pandas as pd
 
         n_unknown = int((~self._known).sum())
@@ -441,7 +433,7 @@ class _Part:
         return pd.DataFrame(columns)
 
     def _impact(self) -> tuple[Floats64, Floats64, Floats64]:
-        """Give each compared group's selection rate over the highest one, with limits over all pairs."""
+        """Return each compared group's selection rate over the highest one, with limits over all pairs."""
         shares, sizes = (own[:-1] for own in self._shares["selection_rate"])
         ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
         own = np.flatnonzero(self._compared)
@@ -461,59 +453,40 @@ class _Part:
         return ratio, low, high
 
     def _measured(self, rate: str) -> tuple[list[str], Floats64, Floats64]:
-        """Give names, rates and sizes of the compared groups that have the rate."""
+        """Return names, rates and sizes of the compared groups that have the rate."""
         shares, sizes = (own[:-1] for own in self._shares[rate])
         own = np.flatnonzero(self._compared & np.isfinite(shares))
         return [self._names[group] for group in own], shares[own], sizes[own]
 
     def ratios(self) -> pd.DataFrame:
-        """Give the lowest rate over the highest of each rate, and which two groups make it."""
+        """Return the lowest over the highest group rate, for each rate, and these two groups."""
         import pandas as pd
 
         told = []
         for rate in RATES:
             names, shares, sizes = self._measured(rate)
             reason = self._why_undefined(rate, shares)
-            line: dict[str, Any] = {"attribute": self.name, "ratio": f"{rate}_ratio"}
-            if reason:
-                told.append(
-                    {
-                        **line,
-                        "value": np.nan,
-                        "low": np.nan,
-                        "high": np.nan,
-                        "lowest": "",
-                        "highest": "",
-                        "reason": reason,
-                    }
-                )
-                continue
-            low, high = ratio_limits(shares, sizes, self._side)
-            ends = {"lowest": names[int(np.argmin(shares))], "highest": names[int(np.argmax(shares))]}
-            told.append(
-                {**line, "value": shares.min() / shares.max(), "low": low, "high": high, **ends, "reason": ""}
-            )
-        return pd.DataFrame(told)
+            found: tuple[Any, ...] = (np.nan, np.nan, np.nan, "", "")
+            if not reason:
+                ends = names[int(np.argmin(shares))], names[int(np.argmax(shares))]
+                found = (shares.min() / shares.max(), *ratio_limits(shares, sizes, self._side), *ends)
+            told.append((self.name, f"{rate}_ratio", *found, reason))
+        columns = ["attribute", "ratio", "value", "low", "high", "lowest", "highest", "reason"]
+        return pd.DataFrame(told, columns=columns)
 
     def _why_undefined(self, rate: str, shares: Floats64) -> str:
-        empty, none = _EVENTS[rate]
+        empty, none = RATES[rate]
         if rate != "selection_rate" and self._rows.positive is None:
             return "there are no labels"
         if self._compared.sum() < 2:
             return "fewer than two groups are compared"
         if len(shares) < self._compared.sum():
-            lacking = [
-                name
-                for name, share, compared in zip(
-                    self._names, self._shares[rate][0], self._compared, strict=False
-                )
-                if compared and np.isnan(share)
-            ]
-            return f"{empty} in {', '.join(lacking)}"
+            lacking = np.flatnonzero(self._compared & np.isnan(self._shares[rate][0][:-1]))
+            return f"{empty} in {', '.join(self._names[group] for group in lacking)}"
         return none if shares.max() == 0 else ""
 
     def pairs(self) -> pd.DataFrame:
-        """Give every two compared groups' ratio and difference, of every rate."""
+        """Return the ratio and difference of every pair of compared groups, for every rate."""
         import pandas as pd
 
         columns = ["attribute", "rate", "group", "other", "ratio", "ratio_low", "ratio_high"]
@@ -534,7 +507,7 @@ class _Part:
         return pd.DataFrame(told, columns=columns).replace({np.inf: np.nan})
 
     def calibration(self) -> pd.DataFrame:
-        """Give what share of rows of about the same score is positive, by group."""
+        """Return the share of positives in bins of scores, by group."""
         import pandas as pd
 
         scores, positive = self._rows.scores, self._rows.positive
@@ -542,46 +515,22 @@ class _Part:
         edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BINS + 1)[1:-1], method="inverted_cdf"))
         bins = np.searchsorted(edges, scores, side="left")
         told = []
-        for group in np.flatnonzero(self._compared):
-            for number in range(len(edges) + 1):
-                own = (self._codes == group) & (bins == number)
-                if not own.any():
-                    continue
-                weights = np.ones(int(own.sum())) if self._rows.weights is None else self._rows.weights[own]
-                if not weights.any():
-                    continue
+        for group, number in product(np.flatnonzero(self._compared), range(len(edges) + 1)):
+            own = (self._codes == group) & (bins == number)
+            weights = np.ones(int(own.sum())) if self._rows.weights is None else self._rows.weights[own]
+            if weights.any():
                 share = np.average(positive[own], weights=weights)
                 sums = (weights @ positive[own], weights.sum(), weights**2 @ positive[own], weights @ weights)
-                size = effective_sizes(*map(np.asarray, sums))
-                low, high = share_limits(np.asarray(share), size, self._side)
-                mean = np.average(scores[own], weights=weights)
-                told.append(
-                    (
-                        self.name,
-                        self._names[group],
-                        number + 1,
-                        int(own.sum()),
-                        float(mean),
-                        share,
-                        float(low),
-                        float(high),
-                    )
-                )
-        columns = [
-            "attribute",
-            "group",
-            "bin",
-            "rows",
-            "mean_score",
-            "positives",
-            "positives_low",
-            "positives_high",
-        ]
-        return pd.DataFrame(told, columns=columns)
+                limits = share_limits(np.asarray(share), effective_sizes(*map(np.asarray, sums)), self._side)
+                mean = float(np.average(scores[own], weights=weights))
+                where = self.name, self._names[group], number + 1, len(weights)
+                told.append((*where, mean, share, *map(float, limits)))
+        columns = ["attribute", "group", "bin", "rows", "mean_score", "positives"]
+        return pd.DataFrame(told, columns=[*columns, "positives_low", "positives_high"])
 
 
 def _why_small(size: int, total: int, min_group_size: int, least_share: float | None) -> str:
-    """Say why a group is too small to be compared; nothing if it is not."""
+    """Explain why a group is too small to be compared; empty if it is not."""
     share = size / total
     told = f"{size:,} {'row' if size == 1 else 'rows'}, {100 * share:.2g} % of those whose group is known"
     if least_share is not None:
@@ -592,7 +541,7 @@ def _why_small(size: int, total: int, min_group_size: int, least_share: float | 
 
 
 def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Give the rows of a frame as plain data."""
+    """Return the rows of a frame as plain data."""
     return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 

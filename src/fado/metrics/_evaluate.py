@@ -9,7 +9,7 @@ import numpy as np
 
 from fado._checks import check_count
 from fado._compat import generator_from
-from fado._messages import list_names
+from fado._messages import insert_parameters, list_names
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
     Bools,
@@ -27,8 +27,8 @@ from fado.metrics._inputs import (
     warn_undefined,
 )
 from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
-from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, min_max_ratio, why_undefined
-from fado.metrics._threshold import Budget, budget_of
+from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, fpr_ratio, min_max_ratio, why_undefined
+from fado.metrics._threshold import Budget, budget_of, threshold_at_fpr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _MOST_DRAWS = 1_000_000
 
 
+@insert_parameters(threshold_at_fpr, fpr_ratio)
 def evaluate(
     y_true: Any,
     scores: Any,
@@ -53,41 +54,30 @@ def evaluate(
 ) -> dict[str, float]:
     """Return a model's rates, and their ratios between groups, at the threshold that a budget sets.
 
-    Metrics that are undefined are NaN, with an ``UndefinedMetricWarning`` that names the groups: a ratio for
-    the reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
-    prediction, as a model that decides nothing is not fair for that; the rates too if all scores are equal.
-    A model with a NaN is never on a :func:`pareto_frontier`. Small groups are left out of the ratios, with a
-    warning that names them; their rows count in all other metrics.
+    Undefined metrics are NaN, with an ``UndefinedMetricWarning`` that names the groups. A ratio is undefined
+    for the reasons listed at :func:`fpr_ratio` and the other ratios. All four ratios are undefined if every
+    row gets the same prediction: such a model is not fair just because it decides nothing. Rates are
+    undefined if all scores are equal. A model with a NaN is never on a :func:`pareto_frontier`. Small groups
+    are left out of the ratios, with a warning that names them; their rows count in all other metrics.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
+    {y_true}
     scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
-    sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
+        Finite scores; higher means more likely positive. Decisions of 0 and 1 are used as they are.
+    {sensitive_features, max_fpr}
     n_boot : int, default=0
-        0 gives no intervals. Any other number gives intervals, and is the number of random draws of where the
-        true threshold may lie; 200 are enough. At a given ``threshold`` nothing is drawn, and any number
-        above 0 gives the same intervals.
+        0 gives no intervals. Any other number gives intervals. It is the number of random draws of the
+        threshold that the budget sets in the population; 200 are enough. At a given ``threshold`` nothing is
+        drawn, and any number above 0 gives the same intervals.
     random_state : int, Generator, RandomState or None, default=None
         The seed of the draws.
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+    {pos_label}
     threshold : float, default=None
         Predict positive where ``scores >= threshold``, for example with a threshold from validation data.
-        ``max_fpr`` then has no effect: read from ``fpr`` whether it is kept. None sets the threshold on these
+        ``max_fpr`` then has no effect; compare it with the returned ``fpr``. None sets the threshold on these
         rows by the budget, as :func:`threshold_at_fpr` does.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight. A group whose weights are all 0 has no rates.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are left out of ratios; 0 leaves out
-        none. Rows are counted, whatever they weigh.
+    {sample_weight, min_group_size}
     confidence : float, default=0.95
         The confidence level of intervals, in (0, 1).
     budget : Budget or pair of kind and limit, default=None
@@ -111,26 +101,40 @@ def evaluate(
 
     Notes
     -----
-    Intervals tell how metrics vary with the rows that they are measured on, not with the rows that the model
-    was trained on. An interval is meant to contain the value in the population: at the given ``threshold``,
-    or else at the threshold that the budget sets in the population.
+    Intervals show how metrics vary with the rows that they are measured on, not with the training rows of the
+    model. An interval estimates the value in the population: at the given ``threshold``, or at the threshold
+    that the budget sets in the population.
 
-    Rates have Clopper and Pearson's limits. For a ratio, limits are computed for every pair of groups. The
-    lower limit is the lowest of the pairs' lower limits; the upper limit is the lowest of their upper limits,
-    each corrected for the number of pairs. So the interval reaches 1 where groups cannot be told apart,
-    however many groups there are. The price is width: with several groups, intervals contain the true ratio
-    more often than ``confidence`` says.
+    Rates have the limits of Clopper and Pearson (1934). For a ratio, limits are computed for every pair of
+    groups by the method of Donner and Zou (2012). The lower limit is the lowest of the pairs' lower limits;
+    the upper limit is the lowest of their upper limits, each corrected for the number of pairs. So the
+    interval reaches 1 if the data do not distinguish the groups, however many groups there are. With several
+    groups, intervals are wide: they contain the true ratio more often than ``confidence`` states.
 
-    A threshold that is set on these rows is an estimate. How many negatives score above the population's
-    threshold follows a binomial distribution, whatever the scores. Draws from it show where that threshold
-    may lie, and what the metrics are there. For a selection rate the same is done with all rows, and the
+    A threshold that is set on these rows is an estimate. The number of negatives that score above the
+    population's threshold has a binomial distribution, for scores of any distribution. Draws from it give
+    possible thresholds, and the metrics at each. For a selection rate the same is done with all rows, and the
     ``"top_k"`` of n rows are a selection rate of k / n. Weighted rows count with their effective number.
 
-    A ratio has no interval, and a warning says so, in two cases. A group has too few events: fewer than 5 are
-    expected at the rate of all compared groups together, and fewer than 15 are seen. Or the interval would be
-    nearly all of [0, 1]. If there are too few negatives (for a selection rate, too few rows) to tell where
-    the threshold lies, only the budget's own rate has an interval; at a budget of 5 % and a confidence of
+    A ratio has no interval, with a warning, in two cases. A group has too few events: fewer than 5 are
+    expected at the rate of all compared groups together, and fewer than 15 are observed. Or the interval
+    would be nearly all of [0, 1]. If there are too few negatives (for a selection rate, too few rows) to
+    estimate the threshold, only the budget's own rate has an interval. At a budget of 5 % and a confidence of
     0.95, fewer than 72 are too few.
+
+    See Also
+    --------
+    fado.metrics.by_group : The rates of every group.
+    fado.metrics.audit : Rates, ratios and calibration of several attributes and their combinations.
+    fado.metrics.threshold_at_fpr : The threshold that a false-positive budget sets.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26 (1934).
+
+    A. Donner and G. Y. Zou, "Closed-form confidence intervals for functions of the normal mean and standard
+    deviation", Statistical Methods in Medical Research 21 (2012).
 
     Examples
     --------
@@ -138,7 +142,8 @@ def evaluate(
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
     >>> group = list("aaaaaaabbbbbbb")
-    >>> for name, value in evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4).items():
+    >>> found = evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4)
+    >>> for name, value in found.items():
     ...     print(f"{name:21}{value:.3f}")
     threshold            0.500
     fpr                  0.375
@@ -172,6 +177,7 @@ def evaluate(
     return result
 
 
+@insert_parameters(evaluate)
 def measure(
     positive: Bools,
     scores: Floats,
@@ -202,23 +208,15 @@ def measure(
         Each row's group, as a position in ``names``.
     names : sequence of str
         What messages call the groups. A group without rows makes the ratios undefined.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    n_boot : int, default=0
-        0 gives no intervals; any other number gives intervals, and is the number of draws for them.
-    random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws.
-    threshold : float, default=None
-        Predict positive where ``scores >= threshold``; None sets the threshold on these rows by the budget.
+    {max_fpr, n_boot, random_state, threshold}
     sample_weight : ndarray of float64, of shape (n,), default=None
-        How many rows each row stands for, not negative; None is one for each.
+        How many rows each row represents, not negative; None means one for each.
     left_out : ndarray of bool, of the length of ``names``, default=None
         Which groups do not count in ratios, such as small ones; None leaves out none.
-    confidence : float, default=0.95
-        The confidence level of intervals, in (0, 1).
+    {confidence}
     budget : Budget, default=None
-        What sets the threshold; None is ``Budget("fpr", max_fpr)``. With a given ``threshold`` the budget
-        only adds the metrics by which :meth:`Budget.kept` tells whether that threshold keeps it.
+        What sets the threshold; None means ``Budget("fpr", max_fpr)``. With a given ``threshold`` the budget
+        only adds the metrics that :meth:`Budget.kept` needs.
 
     Returns
     -------
@@ -236,9 +234,10 @@ def measure(
     >>> positive = np.array([False, False, True, True, True])
     >>> scores = np.array([0.1, 0.6, 0.7, 0.05, 0.4])
     >>> codes = np.array([0, 0, 0, 0, 1])
-    >>> metrics, reasons = measure(positive, scores, codes, ["'f'", "'m'"], max_fpr=0.5)
-    >>> metrics["threshold"], metrics["fpr"], metrics["tpr_ratio"], metrics["fpr_ratio"]
-    (0.4, 0.5, 0.5, nan)
+    >>> names = ["'f'", "'m'"]
+    >>> metrics, reasons = measure(positive, scores, codes, names, max_fpr=0.5)
+    >>> metrics["threshold"], metrics["fpr"], metrics["fpr_ratio"]
+    (0.4, 0.5, nan)
     >>> reasons
     ["`fpr_ratio` is undefined and set to NaN: no negatives in group 'm'."]
     """
@@ -274,6 +273,7 @@ def measure(
     return metrics, reasons + without
 
 
+@insert_parameters(evaluate)
 def by_group(
     y_true: Any,
     scores: Any,
@@ -295,58 +295,39 @@ def by_group(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
-    scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
-    sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    threshold : float, default=None
-        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
-        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are not ``compared``; 0 compares all.
-    confidence : float, default=0.95
-        The confidence level of intervals, in (0, 1).
-    budget : Budget or pair of kind and limit, default=None
-        What sets the threshold instead of ``max_fpr``, such as ``("top_k", 500)``; see :class:`Budget`. None
-        is ``("fpr", max_fpr)``.
+    {y_true, scores, sensitive_features, max_fpr, pos_label, threshold, sample_weight, min_group_size}
+    {confidence, budget}
 
     Returns
     -------
     DataFrame
         One row per group, indexed by ``group``. ``rows``, ``positives`` and ``negatives`` are numbers of
-        rows, whatever these weigh. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by the
-        ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no rows
-        that the rate is a share of. ``compared`` says which groups count in ratios.
+        rows, whatever their weights. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by
+        the ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no
+        rows that the rate is a share of. ``compared`` says which groups count in ratios.
 
-    Raises
-    ------
-    ValueError
-        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
-        given.
+    {Raises}
 
     Notes
     -----
-    Intervals are those of Clopper and Pearson, for the rate at the threshold in use. Weighted rows count with
-    their effective number. There are intervals for rates of 0 and of 1 too: a group without false positives
-    among 11 negatives may well have a true rate of a quarter.
+    Intervals are those of Clopper and Pearson (1934), for the rate at the threshold in use. Weighted rows
+    count with their effective number. Rates of 0 and 1 have intervals too: a group without false positives
+    among 11 negatives may have a true rate of a quarter.
+
+    See Also
+    --------
+    fado.metrics.evaluate : The ratios between groups.
+    fado.metrics.audit : Several attributes and their combinations.
 
     Examples
     --------
     >>> from fado.metrics import by_group
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.4, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
-    >>> table = by_group(y_true, scores, sensitive_features=list("aaaaaaabbbbbbb"), max_fpr=0.3)
-    >>> table[["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]].round(2)
+    >>> group = list("aaaaaaabbbbbbb")
+    >>> table = by_group(y_true, scores, sensitive_features=group, max_fpr=0.3)
+    >>> columns = ["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]
+    >>> table[columns].round(2)
            rows  negatives  fpr  fpr_low  fpr_high  compared
     group
     a         7          4  0.0     0.00      0.60      True
@@ -381,6 +362,7 @@ def by_group(
     return pd.DataFrame(columns, index=pd.Index(groups.titles, name="group"))
 
 
+@insert_parameters(evaluate)
 def predictions_frame(
     y_true: Any,
     scores: Any,
@@ -392,50 +374,37 @@ def predictions_frame(
     sample_weight: Any = None,
     budget: Budget | Sequence[Any] | None = None,
 ) -> pd.DataFrame:
-    """Return decisions, labels and groups as Aequitas and fairlearn take them.
+    """Return decisions, labels and groups in the form that Aequitas and fairlearn accept.
 
     Missing values of an attribute are the group ``(missing)``, as in all ratios of this package.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
-    scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
+    {y_true, scores}
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. None may be called ``score`` or ``label_value``.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    threshold : float, default=None
-        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
-        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
+    {max_fpr, pos_label, threshold}
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for when these rows set the threshold. It is not in the frame: pass it
+        How many rows each row represents when these rows set the threshold. It is not in the frame: pass it
         to the other library yourself.
-    budget : Budget or pair of kind and limit, default=None
-        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. None is ``("fpr", max_fpr)``.
+    {budget}
 
     Returns
     -------
     DataFrame
         One row per row of the input: ``score`` is the decision and ``label_value`` the label, both 1 if
-        positive and else 0; then every attribute as text. The column names are those of Aequitas, which takes
-        the frame as it is. For fairlearn see the example.
+        positive and else 0; then every attribute as text. The column names are those of Aequitas, which
+        accepts the frame as it is. For fairlearn see the example.
 
-    Raises
-    ------
-    ValueError
-        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
-        given.
+    {Raises}
 
     Examples
     --------
     >>> from fado.metrics import predictions_frame
     >>> y_true, scores = [0, 0, 0, 1, 1], [0.1, 0.6, 0.2, 0.7, 0.3]
     >>> sex = {"sex": ["f", "f", "m", "m", "m"]}
-    >>> frame = predictions_frame(y_true, scores, sensitive_features=sex, threshold=0.5)
+    >>> asked = {"sensitive_features": sex, "threshold": 0.5}
+    >>> frame = predictions_frame(y_true, scores, **asked)
     >>> frame
        score  label_value sex
     0      0            0   f

@@ -1,7 +1,7 @@
 """Labels, predictions, scores, weights and groups as checked NumPy arrays.
 
-What a user hands over is read by `fado.tabular`; here it is held to what the metrics need. That package is
-imported by the functions that need it: the rest, such as a Pareto frontier, does without Arrow and pandas.
+`fado.tabular` reads what the user passes; this module checks what the metrics need. That package is imported
+inside functions: the rest, such as a Pareto frontier, needs neither Arrow nor pandas.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ def read_scored(
 
 
 def threshold_of_decisions(scores: Floats, threshold: float | None, budget: Any) -> float | None:
-    """Return the threshold that takes decisions of 0 and 1 as they are, where none is given; else that."""
+    """Return the given threshold, or 1 for decisions of 0 and 1, which are used as they are."""
     is_given = threshold is not None or budget is not None
     return threshold if is_given or np.unique(scores).tolist() != [0.0, 1.0] else 1.0
 
 
 def check_between(name: str, value: Any) -> None:
-    """Refuse a setting that is no share strictly between 0 and 1."""
+    """Refuse a setting that is not strictly between 0 and 1."""
     if not isinstance(value, int | float | np.floating):
         raise TypeError(f"`{name}` must be a number in (0, 1), got {value!r}.")
     if not 0 < value < 1:
@@ -132,10 +132,10 @@ def warn_undefined(message: str) -> None:
 def rows_of_weight(
     weights: Weights | None, positive: Bools, *columns: NDArray[Any], by_label: bool = True
 ) -> tuple[Any, ...]:
-    """Leave out the rows that weigh nothing, and the weights if the others all weigh the same.
+    """Leave out rows of weight 0, and the weights if all others are equal.
 
-    This changes no share of weight. Equal weights so give what no weights give, to the last bit. Rates of
-    one label's rows (`by_label`) need rows of each label that weigh something.
+    This changes no share of weight, and equal weights give the same bits as no weights. Rates of one label's
+    rows (`by_label`) need rows of each label with a weight above 0.
     """
     if weights is None:
         return None, positive, *columns
@@ -144,7 +144,7 @@ def rows_of_weight(
         if by_label and not (rows & label).any():
             raise ValueError(
                 f"`sample_weight` must be above zero in some row of each label, got zero in every {name} "
-                "row; pass rows of both classes that weigh something."
+                "row; pass rows of both classes with weights above 0."
             )
     if not rows.all():
         weights, positive, columns = weights[rows], positive[rows], tuple(column[rows] for column in columns)
@@ -164,7 +164,7 @@ def read_groups(sensitive_features: Any, n_rows: int) -> Groups:
 
 
 def read_variables(sensitive_features: Any, n_rows: int) -> list[Variable]:
-    """Read protected attributes, with a warning that tells where they are missing."""
+    """Read protected attributes, with a warning where entries are missing."""
     from fado.tabular import attribute_columns, variable_from, warn_of_missing
 
     columns = attribute_columns(sensitive_features)

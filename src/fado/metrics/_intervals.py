@@ -1,22 +1,22 @@
 """Intervals of metrics, and the reason where none can be given.
 
-A share has Clopper and Pearson's limits, which hold it at least as often as they say whatever it is, also at
-no events and at all. Rows of unequal weight count for as many rows of equal weight as would make the share
-as unsure (Korn and Graubard).
+A share has the limits of Clopper and Pearson, whose coverage is at least nominal for every share, also
+without events and without members that have none. Weighted rows count as the number of equally weighted rows
+that would give the same variance (Korn and Graubard).
 
-The ratio of two shares gets its limits from those of the two (Donner and Zou's method of variance recovery),
-which is defined at no events as well. A ratio of the lowest to the highest of several shares is bounded by
-all pairs: the pair that truly is the extreme one is among them. So the least of the pairs' lower limits holds
-as it is; of the upper limits the least holds if each is corrected for the number of pairs.
+The limits of a ratio of two shares come from those of the two shares (method of variance recovery, Donner and
+Zou), which is also defined without events. The ratio of the lowest to the highest of several shares is
+bounded over all pairs, because the pair with the extreme true shares is among them. The least of the pairs'
+lower limits is valid as it is; the least of the upper limits is valid if each is corrected for the number of
+pairs.
 
-At a given threshold these limits do. A threshold that the same rows set by a budget is an estimate itself. A
-budget is a share of some rows: of the negatives, or of all. Of n such rows, those that score above the
-population's threshold are a binomial number with that share as its probability: this holds whatever the
-scores' law, and for tied scores too if ties are thought of as broken at random. So each draw of that number
-points at one of the rows' own scores, and the draws are spread as the population's threshold may lie about
-the one that the rows set. Unlike resamples of rows they are not cut off at the highest of a few. The limits
-take in how rates and ratios change over these thresholds. If ties leave only a few such thresholds, each may
-be the one, and the limits are the outermost at any of them.
+These limits are for a given threshold. A threshold that a budget sets on the same rows is itself an estimate.
+A budget is a share of some rows: of the negatives, or of all. Of n such rows, the number that scores above
+the population's threshold is binomial with that share as its probability, for any distribution of scores, and
+for tied scores if ties are broken at random. So each draw of that number gives one of the rows' scores as a
+possible population threshold. Unlike bootstrap samples, these draws are not cut off at the highest score. The
+limits include how rates and ratios change over these thresholds. If ties leave only a few such thresholds,
+the limits are the widest over all of them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def share_limits(shares: Floats64, sizes: Floats64, error: float) -> tuple[Float
     sizes : ndarray of the same shape
         The members; for weighted rows their effective number.
     error : float
-        How often each of the two limits may be on the wrong side.
+        The error probability of each of the two limits.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
     shares, sizes : ndarray of shape (n_groups,)
         As for :func:`share_limits`; of two groups or more, none of them empty.
     error : float
-        How often the limit may be above the truth.
+        The probability that the limit is above the true ratio.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
 def effective_sizes(
     events: Floats64, members: Floats64, squared_events: Floats64, squared_members: Floats64
 ) -> Floats64:
-    """Return as how many rows of equal weight weighted ones tell about their share.
+    """Return the effective number of weighted rows for the variance of their share.
 
     Parameters
     ----------
@@ -144,10 +144,10 @@ def ratio_limits(
     shares, sizes : ndarray of shape (n_groups,)
         As for :func:`share_limits`; of two groups or more, none of them empty.
     error : float
-        How often each of the two limits may be on the wrong side.
+        The error probability of each of the two limits.
     elsewhere : ndarray of shape (n_draws, n_groups), default=None
-        The shares at other thresholds that the true one may be, drawn as likely as they are. None if the
-        threshold is known.
+        The shares at possible population thresholds, drawn by their probability. None if the threshold is
+        known.
 
     Examples
     --------
@@ -176,20 +176,20 @@ def ratio_limits(
 
 
 def ratio_interval(events: Floats64, sizes: Floats64, error: float) -> Bounds:
-    """Return limits of the lowest true share over the highest, as far as groups have events enough to tell.
+    """Return limits of the lowest true share over the highest, if groups have enough events.
 
     Parameters
     ----------
     events, sizes : ndarray of shape (n_groups,)
         Events and members of each group, at a threshold that is known.
     error : float
-        How often each of the two limits may be on the wrong side.
+        The error probability of each of the two limits.
 
     Returns
     -------
     low, high : float
-        NaN where they cannot be told. If some groups have too few events, the others still limit the ratio
-        from above.
+        NaN where they cannot be estimated. If some groups have too few events, the others still limit the
+        ratio from above.
 
     Examples
     --------
@@ -209,27 +209,32 @@ def ratio_interval(events: Floats64, sizes: Floats64, error: float) -> Bounds:
 
 def lower_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the lower limit of each chosen group's share over every group's."""
-    product = np.outer(shares[lowest], shares)
-    above, below = (low * (2 * shares - low))[lowest, np.newaxis], high * (2 * shares - high)
-    root = np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    above, _, sum_of_both = _recovered(shares, low, high, lowest)
     with np.errstate(invalid="ignore"):
-        return np.where(above > 0, above / (product + root), 0.0)
+        return np.where(above > 0, above / sum_of_both, 0.0)
 
 
 def upper_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
-    product = np.outer(shares[lowest], shares)
-    above, below = (high * (2 * shares - high))[lowest, np.newaxis], low * (2 * shares - low)
-    root = np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    _, below, sum_of_both = _recovered(shares, high, low, lowest)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > 0, (product + root) / below, np.inf)
+        return np.where(below > 0, sum_of_both / below, np.inf)
+
+
+def _recovered(
+    shares: Floats64, own: Floats64, other: Floats64, lowest: Integers
+) -> tuple[Floats64, Floats64, Floats64]:
+    """Return what limits of pairs are made of, from one end of each chosen share and one of every share."""
+    product = np.outer(shares[lowest], shares)
+    above, below = (own * (2 * shares - own))[lowest, np.newaxis], other * (2 * shares - other)
+    return above, below, product + np.sqrt(np.maximum(product**2 - above * below, 0.0))
 
 
 class _Moving:
-    """How the ratios of pairs vary with the threshold, which their limits take in: squares add up.
+    """How the ratios of pairs vary with the threshold; limits add this to the error of the rows, in squares.
 
-    Only pairs that may have the least limit are looked at draw by draw. An upper limit only rises; a lower
-    one falls by no more than the furthest that its two rates move apart.
+    Only pairs that may have the least limit are computed draw by draw. An upper limit only rises; a lower
+    one falls at most by the largest change between its two rates.
     """
 
     def __init__(
@@ -258,7 +263,7 @@ class _Moving:
     def _least_of(
         self, widened: Callable[..., Floats64], floor: Floats64, pairs: tuple[Any, ...], known: float
     ) -> float:
-        """Return the least widened limit, of which none is below its floor; the lowest floor goes first."""
+        """Return the least widened limit, none of which is below its floor; the lowest floor comes first."""
         first = int(np.argmin(floor))
         chosen = np.array([first])
         if floor[first] < known:
@@ -307,12 +312,12 @@ class MeasuredRows:
         self._squares = self.counts if self.weights is None else count_by_group(*counted, self.weights**2)
 
     def shares(self, rate: Rate) -> tuple[Floats64, Floats64]:
-        """Return a rate of every group, NaN without members, and as how many equal rows these count."""
+        """Return a rate of every group, NaN without members, and its effective number of members."""
         counts = rate.counts(self.counts)
         return shares_in(rate, self.counts), effective_sizes(*counts, *rate.counts(self._squares))
 
     def share_of_all(self, rate: Rate) -> tuple[float, float]:
-        """Return a rate over all groups, and as how many equal rows its members count."""
+        """Return a rate over all groups, and its effective number of members."""
         sums = [part.sum() for counts in (self.counts, self._squares) for part in rate.counts(counts)]
         return float(sums[0] / sums[1]), float(effective_sizes(*map(np.asarray, sums)))
 
@@ -331,7 +336,7 @@ def share_of_all_in(rate: Rate, counts: GroupCounts) -> Floats64:
 
 
 class Whereabouts(NamedTuple):
-    """What is known of the threshold at which metrics are to be told."""
+    """What is known about the population threshold at which metrics are estimated."""
 
     bounds: Bounds
     possible: GroupCounts  # the rows' counts at each of a few thresholds
@@ -350,11 +355,10 @@ def find_intervals(
     n_draws: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Bounds], list[str]]:
-    """Return the limits of every metric, and why some have none although they have a value.
+    """Return the limits of every metric, and why some metrics with a value have none.
 
     `metrics` are the values, NaN where undefined; `compared` marks the groups that count in ratios; `error`
-    says how often each limit may be on the wrong side. Unless the threshold came from elsewhere, `n_draws`
-    of it are drawn.
+    is the error probability of each limit. Unless the threshold was given, `n_draws` of it are drawn.
     """
     here = GroupCounts(*(np.asarray(part)[np.newaxis] for part in rows.counts))
     where, pinned = Whereabouts((rows.threshold,) * 2, here, None), ""
@@ -372,8 +376,8 @@ def find_intervals(
             bounds |= {"threshold": _NONE, pinned: _rate_bounds(rows, _RATES[pinned], where, error)}
             return bounds, [
                 f"Only `{pinned}` has an interval: {_told(size)} {_RATES[pinned].members}"
-                f"{_effective(weights)} are too few to tell where the threshold of "
-                f"{_told_budget(budget)} lies."
+                f"{_effective(weights)} are too few to estimate the threshold of "
+                f"{_told_budget(budget)}."
             ]
         thresholds = draw_thresholds(
             counted, rows.scores, share=share, n_draws=n_draws, rng=rng, weights=weights, n_effective=size
@@ -395,14 +399,13 @@ def find_intervals(
             reasons.append(f"`{name}` has no interval: too few {rate.events} in group {seen}.")
         elif bounds[name] is _NONE:
             reasons.append(
-                f"`{name}` has no interval: it is open where the threshold of {_told_budget(budget)} lies, "
-                "and the ratio hangs on that."
+                f"`{name}` has no interval: the threshold of {_told_budget(budget)} is too uncertain for it."
             )
     return bounds, reasons
 
 
 def _whereabouts(rows: MeasuredRows, thresholds: Floats, here: GroupCounts, error: float) -> Whereabouts:
-    """Say where the population's threshold may lie, given draws of it."""
+    """Return the possible population thresholds, given draws."""
     low, high = _quantiles(thresholds, error, rows.threshold)
     drawn = count_at(thresholds, rows.positive, rows.scores, rows.codes, rows.n_groups, rows.weights)
     levels, first = np.unique(thresholds, return_index=True)
@@ -431,7 +434,7 @@ def _ratio_bounds(
 ) -> tuple[Bounds, Sequence[int]]:
     """Return limits of a ratio between groups, or none and the groups that have too few events for any.
 
-    None and no groups: where the threshold may lie leaves the ratio open.
+    None and no groups: the threshold is too uncertain for the ratio.
     """
     shares, sizes = (part[compared] for part in rows.shares(rate))
     lacking = _too_few(shares * sizes, sizes)
@@ -452,10 +455,10 @@ def _ratio_bounds(
 
 
 def _too_few(seen: Floats64, sizes: Floats64) -> Sequence[int]:
-    """Return the groups whose events cannot tell an interval.
+    """Return the groups with too few events for an interval.
 
-    What is expected decides, and hardly what is seen: intervals that only those groups get which have events
-    by chance would miss the truth more often than they say.
+    Mainly the expected events decide: intervals only for groups that have events by chance would have less
+    than nominal coverage.
     """
     expected = sizes * seen.sum() / sizes.sum()
     enough = (expected > _ENOUGH_EXPECTED * (1 - 1e-9)) | (seen > _ENOUGH_SEEN * (1 - 1e-9))  # of sums
@@ -502,7 +505,7 @@ def draw_thresholds(
     weights: Weights | None = None,
     n_effective: float | None = None,
 ) -> Floats:
-    """Return thresholds that the population's may be: each one of the scores, or the next float above all."""
+    """Return possible population thresholds: each is one of the scores, or the next float above all."""
     ranked = scores[counted]
     if weights is None:
         n_above = np.minimum(rng.binomial(len(ranked), share, n_draws), len(ranked) - 1)
@@ -532,9 +535,7 @@ def count_at(
     """Return the confusion counts of every group at each of many thresholds, from one pass over the rows."""
     levels, place = np.unique(thresholds, return_inverse=True)
     passing = np.flatnonzero(scores >= levels[0])  # few rows score as high as that
-    passed = (
-        np.searchsorted(levels, scores[passing], side="right") - 1
-    )  # the highest level that a row reaches
+    passed = np.searchsorted(levels, scores[passing], side="right") - 1  # the highest level of each row
     cells = 2 * codes + positive
     members = np.bincount(cells, weights, minlength=2 * n_groups).reshape(n_groups, 2)
     at_level = np.bincount(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fado._messages import list_names
+from fado._messages import insert_parameters, list_names
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
     Bools,
@@ -24,7 +24,7 @@ Counts = NDArray[Any]  # whole numbers of rows, or sums of their weights
 
 
 class GroupCounts(NamedTuple):
-    """What rates are made of, per group in the last axis; a leading axis may hold resamples."""
+    """The counts behind rates, per group in the last axis; a leading axis may hold several thresholds."""
 
     negatives: Counts
     positives: Counts
@@ -33,7 +33,7 @@ class GroupCounts(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A rate as its events among its members, and what its ratio between groups is called."""
+    """A rate as its events among its members, and the title of its ratio between groups."""
 
     title: str
     events: str
@@ -93,16 +93,17 @@ def fpr_ratio(
     y_pred : array-like of shape (n,)
         Predictions: labels of ``y_true``, or booleans or 0 and 1 that say which rows are predicted positive.
     sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
+        One protected attribute, or several; the groups are the combinations of several. Missing values are a
+        separate group. An attribute of numbers may have at most 20 different ones; for others, pass a
+        comparison such as ``age >= 50``.
     pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+        The positive class; None means the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        How many rows each row represents, such as survey weights; None means one for each. Rates are then
         shares of the total weight. A group whose weights are all 0 has no rate.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are left out of the ratio; 0 leaves out
-        none. Rows are counted, whatever they weigh.
+        Groups with fewer rows than this that are also less than 1 % of the table are left out of ratios; 0
+        compares all groups. Rows are counted, whatever their weights.
 
     Returns
     -------
@@ -114,12 +115,14 @@ def fpr_ratio(
     One of two negatives of ``a`` is predicted positive, and two of two of ``b``.
 
     >>> from fado.metrics import fpr_ratio
-    >>> fpr_ratio([0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0], sensitive_features=list("aaabbb"))
+    >>> y_true, y_pred = [0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0]
+    >>> fpr_ratio(y_true, y_pred, sensitive_features=list("aaabbb"))
     0.5
     """
     return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
+@insert_parameters(fpr_ratio)
 def fnr_ratio(
     y_true: Any,
     y_pred: Any,
@@ -133,19 +136,23 @@ def fnr_ratio(
 
     The paper calls it equality of opportunity. The ratio is NaN, with an ``UndefinedMetricWarning`` that
     names the groups, if a group has no positives, if no group has false negatives, or if there is only one
-    group. The parameters are those of :func:`fpr_ratio`.
+    group.
+
+    {Parameters, Returns}
 
     Examples
     --------
     One of two positives of ``a`` is missed, and one of four of ``b``.
 
     >>> from fado.metrics import fnr_ratio
-    >>> fnr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0], sensitive_features=list("aaabbbb"))
+    >>> y_true, y_pred = [1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0]
+    >>> fnr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
     return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
+@insert_parameters(fpr_ratio)
 def tpr_ratio(
     y_true: Any,
     y_pred: Any,
@@ -159,19 +166,23 @@ def tpr_ratio(
 
     Outside the paper, this is often called equality of opportunity. The ratio is NaN, with an
     ``UndefinedMetricWarning`` that names the groups, if a group has no positives, if no group has true
-    positives, or if there is only one group. The parameters are those of :func:`fpr_ratio`.
+    positives, or if there is only one group.
+
+    {Parameters, Returns}
 
     Examples
     --------
     One of two positives of ``a`` is found, and four of four of ``b``.
 
     >>> from fado.metrics import tpr_ratio
-    >>> tpr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1], sensitive_features=list("aaabbbb"))
+    >>> y_true, y_pred = [1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1]
+    >>> tpr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
     return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
+@insert_parameters(fpr_ratio)
 def selection_rate_ratio(
     y_true: Any,
     y_pred: Any,
@@ -184,15 +195,18 @@ def selection_rate_ratio(
     """Return the lowest share of predicted positives of a group over the highest (demographic parity).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if the weights of a group are
-    all 0, if no group has predicted positives, or if there is only one group. The parameters are those of
-    :func:`fpr_ratio`; ``y_true`` only tells which two labels there are.
+    all 0, if no group has predicted positives, or if there is only one group. Of ``y_true`` only the two
+    labels are used.
+
+    {Parameters, Returns}
 
     Examples
     --------
     One of four rows of ``a`` is predicted positive, and one of two of ``b``.
 
     >>> from fado.metrics import selection_rate_ratio
-    >>> selection_rate_ratio([0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0], sensitive_features=list("aaaabb"))
+    >>> y_true, y_pred = [0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0]
+    >>> selection_rate_ratio(y_true, y_pred, sensitive_features=list("aaaabb"))
     0.5
     """
     return _ratio(
@@ -200,6 +214,7 @@ def selection_rate_ratio(
     )
 
 
+@insert_parameters(fpr_ratio)
 def equalized_odds_ratio(
     y_true: Any,
     y_pred: Any,
@@ -212,7 +227,9 @@ def equalized_odds_ratio(
     """Return the lower of the ratios of false-positive and of true-positive rates (equalised odds).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if :func:`fpr_ratio` or
-    :func:`tpr_ratio` is NaN. The parameters are those of :func:`fpr_ratio`.
+    :func:`tpr_ratio` is NaN.
+
+    {Parameters, Returns}
 
     Examples
     --------

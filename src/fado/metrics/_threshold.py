@@ -1,4 +1,4 @@
-"""Thresholds: what a budget allows of decisions, and the lowest score that keeps to it."""
+"""Thresholds: budgets of decisions, and the lowest score that keeps a budget."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fado._checks import MOST_ROWS, check_choice
+from fado._messages import insert_parameters
 from fado.metrics._inputs import (
     Bools,
     Floats,
@@ -18,6 +19,7 @@ from fado.metrics._inputs import (
     rows_of_weight,
     warn_undefined,
 )
+from fado.metrics._rates import fpr_ratio
 
 Kind = Literal["fpr", "selection_rate", "top_k", "threshold"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -35,6 +37,11 @@ class Budget:
         ``"threshold"``: every row that scores at least `limit`.
     limit : float or int
         A share in (0, 1), a number of rows (``"top_k"``) or a score (``"threshold"``).
+
+    See Also
+    --------
+    fado.metrics.evaluate : Metrics of a model at a budget.
+    fado.metrics.threshold_at_fpr : The threshold of a false-positive budget.
 
     Examples
     --------
@@ -55,7 +62,7 @@ class Budget:
     """
 
     kind: Kind
-    limit: float
+    limit: int | float
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, KINDS)
@@ -140,7 +147,7 @@ class Budget:
         return min(self.limit / n_rows, 1.0) if self.kind == "top_k" else self.limit
 
     def kept(self, metrics: Mapping[str, float]) -> bool:
-        """Tell whether a model keeps the budget, for example at a threshold from other rows.
+        """Return whether a model keeps the budget, for example at a threshold from other rows.
 
         Parameters
         ----------
@@ -160,32 +167,34 @@ class Budget:
 
         Examples
         --------
-        >>> Budget("fpr", 0.05).kept({"fpr": 0.051}), Budget("top_k", 500).kept({"selected": 500})
-        (False, True)
+        >>> Budget("fpr", 0.05).kept({"fpr": 0.051})
+        False
+        >>> Budget("top_k", 500).kept({"selected": 500})
+        True
         """
         spent = self.spent
         if spent is None:
             return True
         if spent not in metrics:
-            raise ValueError(f"`metrics` must have {spent!r} to tell whether they keep {self}; measure it.")
+            raise ValueError(f"`metrics` must have {spent!r} to check whether they keep {self}; measure it.")
         return bool(metrics[spent] <= self.limit)
 
     @property
     def spent(self) -> str | None:
-        """The metric that says how much of the budget is used; None for a threshold, which has none."""
+        """The metric that measures how much of the budget is used; None for a threshold."""
         return {"fpr": "fpr", "selection_rate": "selection_rate", "top_k": "selected"}.get(self.kind)
 
     def __str__(self) -> str:
         """Return the budget as it reads in a sentence."""
-        if self.kind == "fpr":
-            return f"a false-positive rate of at most {100 * self.limit:.12g} %"
-        if self.kind == "selection_rate":
-            return f"a selection rate of at most {100 * self.limit:.12g} %"
         if self.kind == "top_k":
             return f"the {self.limit} rows of highest score" if self.limit > 1 else "the row of highest score"
-        return f"a threshold of {self.limit:.12g}"
+        if self.kind == "threshold":
+            return f"a threshold of {self.limit:.12g}"
+        rate = "false-positive" if self.kind == "fpr" else "selection"
+        return f"a {rate} rate of at most {100 * self.limit:.12g} %"
 
 
+@insert_parameters(fpr_ratio)
 def threshold_at_fpr(
     y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
@@ -198,17 +207,12 @@ def threshold_at_fpr(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
+    {y_true}
     scores : array-like of shape (n,)
         Finite scores; higher means more likely positive.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight.
+    {pos_label, sample_weight}
 
     Returns
     -------
@@ -224,9 +228,10 @@ def threshold_at_fpr(
     >>> threshold_at_fpr(y_true, scores, max_fpr=0.25)
     0.6
 
-    The negative at 0.7 stands for three: it alone is half of them, and over the budget.
+    The negative at 0.7 has weight 3: it alone is half of the negatives' weight, and over the budget.
 
-    >>> threshold_at_fpr(y_true, scores, max_fpr=0.25, sample_weight=[1, 1, 1, 3, 1, 1])
+    >>> weights = [1, 1, 1, 3, 1, 1]
+    >>> threshold_at_fpr(y_true, scores, max_fpr=0.25, sample_weight=weights)
     0.9
     """
     check_between("max_fpr", max_fpr)
@@ -235,6 +240,7 @@ def threshold_at_fpr(
     return lowest_threshold(positive, scores, max_fpr, weights)
 
 
+@insert_parameters(threshold_at_fpr)
 def tpr_at_fpr(
     y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
@@ -242,23 +248,7 @@ def tpr_at_fpr(
 
     If all scores are equal, the rate is NaN, with an ``UndefinedMetricWarning``.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
-    scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight.
-
-    Returns
-    -------
-    float
+    {Parameters, Returns}
 
     Examples
     --------
@@ -276,6 +266,7 @@ def tpr_at_fpr(
     return float(np.mean(found) if weights is None else np.average(found, weights=weights[positive]))
 
 
+@insert_parameters(Budget.threshold)
 def lowest_threshold(
     positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
 ) -> float:
@@ -283,14 +274,10 @@ def lowest_threshold(
 
     Parameters
     ----------
-    positive : ndarray of bool, of shape (n,)
-        Which rows have the positive label. At least one row must not have it.
-    scores : ndarray of shape (n,)
-        Finite scores.
+    {positive, scores}
     max_fpr : float
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    weights : ndarray of shape (n,), default=None
-        The weight of each row, above zero; None is one for each.
+        The budget, in (0, 1).
+    {weights}
 
     Returns
     -------
@@ -301,7 +288,8 @@ def lowest_threshold(
     --------
     >>> import numpy as np
     >>> from fado.metrics import lowest_threshold
-    >>> lowest_threshold(np.array([False, False, True]), np.array([0.1, 0.4, 0.7]), max_fpr=0.5)
+    >>> positive = np.array([False, False, True])
+    >>> lowest_threshold(positive, np.array([0.1, 0.4, 0.7]), max_fpr=0.5)
     0.4
     """
     negatives = scores[~positive]
@@ -333,7 +321,7 @@ def allowed_false_positives(n_negatives: int, max_fpr: float) -> int:
 
 
 def budget_of(budget: Any, max_fpr: float, threshold: float | None) -> Budget:
-    """Read a user's budget, and refuse a threshold that is none, or that leaves the budget no say."""
+    """Read a budget, and refuse a threshold that is not a number, or that is given beside a budget."""
     if threshold is not None and not isinstance(threshold, int | float | np.number):
         raise TypeError(f"`threshold` must be a number, got {threshold!r}.")
     if threshold is not None and np.isnan(threshold):
@@ -341,7 +329,7 @@ def budget_of(budget: Any, max_fpr: float, threshold: float | None) -> Budget:
     read = Budget.read(budget, max_fpr)
     if threshold is not None and read.kind != "fpr":
         raise ValueError(
-            f"`budget` {(read.kind, read.limit)} and `threshold` {threshold} both say where to decide; "
+            f"`budget` {(read.kind, read.limit)} and `threshold` {threshold} both set the threshold; "
             "pass only one of them."
         )
     return read
@@ -352,7 +340,7 @@ def _checked_limit(kind: Kind, limit: Any) -> float:
     subject = f"The limit of a budget of kind {kind!r}"
     if isinstance(limit, bool) or not isinstance(limit, int | float | np.integer | np.floating):
         raise TypeError(f"{subject} must be a number, got {limit!r}.")
-    # By the digits: 0.7 in single precision means 0.7, and not the 0.69999999 that it is.
+    # By the digits: 0.7 in single precision means 0.7, not 0.69999999.
     number = float(str(limit))
     if kind == "top_k":
         if number < 1 or not number.is_integer():

@@ -2,8 +2,7 @@
 
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
-from fado.models._columns import ColumnSummary, summarize_columns
-from fado.models._facts import Facts, GroupCount, GroupRates, Part
+from fado.models._facts import ColumnSummary, Facts, GroupCount, GroupRates, Part, summarize_columns
 from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
 from fado.models._trend import add_check, check_trend
 

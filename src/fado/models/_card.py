@@ -1,4 +1,4 @@
-"""A model's card: the verdict first, then what it stands on, as plain data that every format is made of."""
+"""A model's card as plain data, which every format is rendered from: the verdict first, then its evidence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from fado._version import __version__
 from fado.engine import Schema
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS
 from fado.models._facts import FEW, RATES, STATED, Facts, GroupCount, GroupRates
-
-__all__ = ["card_content", "held_against", "is_above"]
 
 _NAMED = 20  # columns that the card lists
 _ROUNDING = 1e-12
@@ -45,12 +43,12 @@ def _judged(ends: tuple[float, float, float], line: float) -> str | None:
 
 
 def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
-    """Say whether lines are reached, with the very figures that this hangs on."""
+    """State whether the lines are reached, with the figures that decide it."""
     lines = "lines are" if len(facts.lines) > 1 else "line is"
     sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
     outcome = judge(metrics, facts)
     if outcome is None:
-        verdict = f"whether the {lines} reached cannot be told"
+        verdict = f"whether the {lines} reached is undecided"
     elif "estimate" in outcome:
         verdict = f"the {lines} {outcome}, but not {sure.strip() or 'for sure'}"
     else:
@@ -60,7 +58,7 @@ def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
 
 
 def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> str:
-    """Say a ratio with the ends of its interval and how sure they are, and what was asked of it."""
+    """State a ratio with its interval, the confidence of the interval, and what was required of the ratio."""
     line, (number, low, high) = facts.lines[ratio], ends
     digits = max(_digits(own, line) for own in ends)
     sure = f"{100 * (facts.confidence or (1 + facts.level) / 2):g} % confidence"
@@ -76,11 +74,11 @@ def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> 
     elif np.isnan(number):
         beside = ""
     shown = "is undefined" if np.isnan(number) else f"{number:.{digits}f}"
-    return f"{ratio} {shown}{beside}, at least {line:g} asked"
+    return f"{ratio} {shown}{beside}, at least {line:g} required"
 
 
 def _digits(number: float, limit: float, within: Callable[[float, float], bool] = is_above) -> int:
-    """Say how many digits show whether a number is within its limit: 0.79998 is not 0.8."""
+    """Return how many digits show whether a number is within its limit: 0.79998 is not 0.8."""
     digits = 3
     while not np.isnan(number) and within(round(number, digits), limit) != within(number, limit):
         digits += 1
@@ -95,7 +93,7 @@ def _ends(metrics: Mapping[str, float], name: str) -> tuple[float, float, float]
 def card_content(
     facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
 ) -> dict[str, Any]:
-    """Give the card: fields, a verdict, a lead, and sections of texts, points and tables of text."""
+    """Return the card: fields, a verdict, a lead, and sections of texts, points and tables of text."""
     part = _shown_part(facts)
     return {
         "title": "Model card",
@@ -116,13 +114,13 @@ def card_content(
 
 
 def _shown_part(facts: Facts) -> str | None:
-    """Give the part that the verdict stands on: test rows if there are any, else those that chose."""
+    """Return the part that the verdict is on: test rows if there are any, else those that selected it."""
     parts = [name for name in ("test", facts.chosen_on, *facts.measured) if name in facts.measured]
     return parts[0] if parts else None
 
 
 def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
-    """Give the verdict as data: on which rows, what it is, and the figures."""
+    """Return the verdict as data: on which rows, what it is, and the figures."""
     metrics = {} if part is None else facts.measured[part]
     spent = facts.budget.spent
     known = spent is not None and not np.isnan(metrics.get(spent, _NAN))
@@ -144,14 +142,14 @@ def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
 
 
 def _lead(facts: Facts, part: str | None) -> list[str]:
-    """Say the verdict, what became of the budget, what the rows say that chose the model, what was asked."""
+    """State the verdict, the budget, the figures on the rows that selected the model, and the requirement."""
     texts = []
     if part is not None:
-        apart = " which had no part," if part == "test" != facts.chosen_on else ""
+        apart = " which were not used to make the model," if part == "test" != facts.chosen_on else ""
         texts.append(f"On {part} rows,{apart} {verdict_on(facts.measured[part], facts)}.")
         texts += _budget(facts, part)
     if part != "test":
-        texts.append("There are no test rows, which alone could tell what to expect of others.")
+        texts.append("There are no test rows: only an untouched test set shows what to expect on new data.")
     texts += _chosen_by(facts, part)
     if facts.reached and not facts.intervention:
         as_it_is = "the untouched model reaches the line" + ("s" if len(facts.lines) > 1 else "")
@@ -164,40 +162,41 @@ def _lead(facts: Facts, part: str | None) -> list[str]:
         texts.append(facts.why)
     lines = " and a ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
     sure = "" if facts.confidence is None else f", with {100 * facts.confidence:g} % confidence"
-    asked = f"a {lines} between the groups of {_attributes(facts)}{sure}, at {facts.budget}"
-    return [*texts, f"The model predicts {facts.target!r}. Asked for was {asked}."]
+    required = f"a {lines} between the groups of {_attributes(facts)}{sure}, at {facts.budget}"
+    return [*texts, f"The model predicts {facts.target!r}. Required was {required}."]
 
 
 def _chosen_by(facts: Facts, part: str | None) -> list[str]:
-    """Say what the rows say that chose the model, or that these are the verdict's own."""
+    """State the figures on the rows that selected the model, or that the verdict is on these."""
     if part == facts.chosen_on:
-        return [f"{part.capitalize()} rows chose the model and set its threshold, which flatters it."]
+        selected = f"{part.capitalize()} rows selected the model and its threshold"
+        return [f"{selected}, so figures on them are optimistic."]
     if facts.chosen_on in facts.measured:
         told = verdict_on(facts.measured[facts.chosen_on], facts)
         return [
-            f"On {facts.chosen_on} rows, which chose the model, {told}.",
+            f"On {facts.chosen_on} rows, which selected the model, {told}.",
             *_budget(facts, facts.chosen_on),
         ]
     lines = "lines were" if len(facts.lines) > 1 else "line was"
-    return [f"On the rows that chose the model the {lines} {'reached' if facts.reached else 'missed'}."]
+    return [f"On the rows that selected the model, the {lines} {'reached' if facts.reached else 'missed'}."]
 
 
 def _budget(facts: Facts, part: str) -> list[str]:
-    """Say whether the budget is kept, with both numbers; nothing where that was not measured."""
+    """State whether the budget is kept, with both numbers; nothing where that was not measured."""
     metrics, limit, spent = facts.measured[part], facts.budget.limit, facts.budget.spent
     if spent is None or np.isnan(metrics.get(spent, _NAN)):
         return []
     number = metrics[spent]
     kept = f"On {part} rows the budget is {'kept' if facts.budget.kept(metrics) else 'exceeded'}"
     if spent == "selected":
-        return [f"{kept}: {number:,.0f} rows selected, at most {limit:,} asked."]
+        return [f"{kept}: {number:,.0f} rows selected, at most {limit:,} allowed."]
     shown = _short(metrics, spent, _digits(number, limit, le))
     shown = shown.replace("(", f"({100 * facts.level:g} % interval ")
-    return [f"{kept}: {RATES[spent]} {shown}, at most {limit:g} asked."]
+    return [f"{kept}: {RATES[spent]} {shown}, at most {limit:g} allowed."]
 
 
 def _before_after(facts: Facts, part: str, threshold: float) -> dict[str, Any]:
-    """Give what was asked for of the untouched model and of this one."""
+    """Compare the untouched model with this one in what was required."""
     after, before = facts.measured[part], {} if _is_untouched(facts, part) else facts.before.get(part, {})
     asked = {ratio: f"at least {line:g}" for ratio, line in facts.lines.items()}
     if facts.budget.spent is not None:
@@ -210,12 +209,12 @@ def _before_after(facts: Facts, part: str, threshold: float) -> dict[str, Any]:
     ]
     text = f"On {part} rows, {_at(facts, part, threshold)}; in brackets {100 * facts.level:g} % intervals."
     if before:
-        text += " The untouched model has a threshold of its own, set in the same way."
-    return _section("Before and after", [text], header=["metric", "asked", *columns], rows=rows)
+        text += " The untouched model has its own threshold, set in the same way."
+    return _section("Before and after", [text], header=["metric", "required", *columns], rows=rows)
 
 
 def _flagged(metrics: Mapping[str, float], name: str, facts: Facts) -> str:
-    """Give a metric with its interval, and say where it is not what was asked."""
+    """Return a metric with its interval, and flag it where it is not what was required."""
     number, low, _ = _ends(metrics, name)
     if np.isnan(number):
         return "undefined"
@@ -232,29 +231,27 @@ def _flagged(metrics: Mapping[str, float], name: str, facts: Facts) -> str:
 
 
 def _at(facts: Facts, part: str, threshold: float) -> str:
-    """Say which threshold a part was measured at, and what set it."""
+    """State which threshold a part was measured at, and what set it."""
     first, own = (facts.measured.get(one, {}).get("threshold", threshold) for one in (facts.chosen_on, part))
     if own != threshold:
-        why = (
-            "before the model was fitted again" if part == facts.chosen_on else "which was set again on them"
-        )
+        why = "before the model was refitted" if part == facts.chosen_on else "which was set again on them"
         return f"at a threshold of {own:.6g}, {why} (the model decides at {threshold:.6g})"
     setting = f"which the budget set on {facts.chosen_on} rows"
     if first != threshold:
-        setting = f"moved from {first:.6g} as the model was fitted again"
+        setting = f"moved from {first:.6g} when the model was refitted"
     if facts.budget.spent is None:
         setting = "which was given"
     return f"at the model's threshold, {threshold:.6g}, {setting}"
 
 
 def _is_untouched(facts: Facts, part: str) -> bool:
-    """Tell whether nothing was done, so that before and after are the same."""
+    """Return whether nothing was done, so that before and after are the same."""
     rates = [own for own in facts.rates if own.part == part]
     return not facts.intervention and all(own.before == own.after for own in rates)
 
 
 def _groups(facts: Facts, part: str) -> dict[str, Any]:
-    """Give every group's rates, of the untouched model and of this one."""
+    """Return the rates of every group, for the untouched model and for this one."""
     groups = [own for own in facts.rates if own.part == part]
     if not groups:
         return _section("Every group", [f"No rates of groups were measured on {part} rows."])
@@ -284,7 +281,7 @@ def _group_rows(own: GroupRates, whens: Mapping[str, str]) -> list[list[str]]:
 
 
 def _short(rates: Mapping[str, float], name: str, digits: int = 3) -> str:
-    """Give a metric with its interval, whose level stands above the table."""
+    """Return a metric with its interval, whose level stands above the table."""
     number, low, high = _ends(rates, name)
     if np.isnan(number):
         return "undefined"
@@ -298,25 +295,25 @@ def _decisions(
     negative, positive = labels
     score = f"the probability that its estimator gives to {facts.target!r} being {positive!r}"
     if facts.intervention:
-        score = "which orders rows and is no probability"
-    by = "Features alone decide, through one model."
+        score = "which ranks rows and is not a probability"
+    by = "One model decides from the features alone."
     if facts.intervention in _TAUGHT:
-        by = "Features alone decide, through one model: a student, which learnt scores that others had moved."
+        by = "One model decides from the features alone: a student, trained on adjusted scores of others."
     if facts.intervention in _INFERRING:
-        by = "Features and inferred groups decide: a second model infers from the features how likely each "
-        by += "group is, and moves the score."
+        by = "Two models decide from the features: the second estimates how likely each group is, and "
+        by += "adjusts the score of the first."
     texts = [
-        f"{by} One threshold holds for all: a row's own group is not asked for.",
-        f"Every row gets a score, {score}. It is decided {positive!r} from a score of {threshold:.6g} on, "
-        f"and {negative!r} below. What set this threshold: {facts.budget}.",
+        f"{by} One threshold applies to all rows. The group of a row is not needed.",
+        f"Every row gets a score, {score}. A row is decided {positive!r} if it scores at least "
+        f"{threshold:.6g}, else {negative!r}. The budget that set this threshold: {facts.budget}.",
     ]
-    return _section("What decides", [*texts, *([] if schema is None else _columns(facts, schema))])
+    return _section("How decisions are made", [*texts, *([] if schema is None else _columns(facts, schema))])
 
 
 def _columns(facts: Facts, schema: Schema) -> list[str]:
-    """Say which columns are the features, and which of them make or tell a protected attribute."""
+    """State which columns are the features, and which of them make or determine a protected attribute."""
     names = list(schema.names)
-    told = f"The model learnt from {len(names)} column{'s' if len(names) > 1 else ''}"
+    told = f"The model was trained on {len(names)} column{'s' if len(names) > 1 else ''}"
     if schema.named:
         told += f": {list_names([repr(name) for name in names], _NAMED)}."
     else:
@@ -326,18 +323,18 @@ def _columns(facts: Facts, schema: Schema) -> list[str]:
     texts = [told]
     if made_of and schema.named:
         texts.append(
-            f"Among them is {list_names(list(map(repr, made_of)))}, of which a protected attribute is made."
+            f"They include {list_names(list(map(repr, made_of)))}, from which a protected attribute is made."
         )
     if telling:
         alone = "alone determines" if len(telling) == 1 else "each alone determine"
         texts.append(f"{list_names(list(map(repr, telling)))} {alone} a protected attribute.")
     if not (made_of or telling) and schema.named:
-        texts.append("No protected attribute is among them by name, but they may tell of it.")
+        texts.append("None of them is a protected attribute by name, but they may reveal one.")
     return texts
 
 
 def _mentions(attribute: str, column: str) -> bool:
-    """Tell whether an attribute is a column, or a comparison that begins with it."""
+    """Return whether an attribute is a column, or a comparison that begins with it."""
     rest = attribute.strip().strip("\"'`")
     if not rest.startswith(column):
         return False
@@ -346,9 +343,9 @@ def _mentions(attribute: str, column: str) -> bool:
 
 
 def _tried(facts: Facts) -> dict[str, Any]:
-    tries = f"{facts.models:,} {'tries' if facts.models != 1 else 'try'}"
+    tries = f"{facts.models:,} candidate{'s' if facts.models != 1 else ''}"
     fits = f"{facts.fits:,} fit{'s' if facts.fits != 1 else ''}"
-    texts = [f"The model was chosen among {tries}, at the cost of {fits}."]
+    texts = [f"The model was selected from {tries}, with {fits}."]
     return _section("What was tried", [*texts, *([facts.chosen] if facts.chosen else [])])
 
 
@@ -361,7 +358,7 @@ def _data(facts: Facts) -> dict[str, Any]:
     rows = [[group, *(text for part in counts for text in _counted(part.get(group)))] for group in groups]
     texts = [f"Groups are those of {_attributes(facts)}."]
     if any(own.rows is None for part in facts.parts for own in part.groups):
-        texts.append(f"Numbers of groups of fewer than {FEW} rows are not told.")
+        texts.append(f"Numbers of groups of fewer than {FEW} rows are not shown.")
     if facts.left_out:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
         texts.append(f"Too small to be compared, with {few}: {list_names(list(facts.left_out))}.")
@@ -378,24 +375,24 @@ def _counted(count: GroupCount | None) -> tuple[str, str]:
 
 def _measured(facts: Facts, threshold: float) -> dict[str, Any]:
     if not facts.measured:
-        return _section("All that was measured", ["Nothing was measured."])
+        return _section("All measurements", ["Nothing was measured."])
     rows = [
         [_title(name), *(_short(metrics, name) for metrics in facts.measured.values())]
         for name in (*RATES, *RATIO_NAMES)
         if any(name in metrics for metrics in facts.measured.values())
     ]
     texts = [
-        "This model, on all parts. A ratio is the lowest rate of a group over the highest: 1 is equal rates. "
+        "This model, on all parts. A ratio is the lowest rate of a group over the highest; 1 is equal rates. "
         f"In brackets: {100 * facts.level:g} % intervals, where they can be given.",
         *(f"On {part} rows it was measured {_at(facts, part, threshold)}." for part in facts.measured),
     ]
     if facts.confidence is not None and facts.chosen_on in facts.measured:
         texts.append(
             f"On {facts.chosen_on} rows the lower ends of {' and '.join(facts.lines)} are the bounds that "
-            f"were held against the lines, at {100 * facts.confidence:g} % confidence."
+            f"had to reach the lines, at {100 * facts.confidence:g} % confidence."
         )
     header = ["metric", *(f"{part} rows" for part in facts.measured)]
-    return _section("All that was measured", texts, header=header, rows=rows)
+    return _section("All measurements", texts, header=header, rows=rows)
 
 
 def _title(name: str) -> str:
@@ -406,21 +403,21 @@ def _title(name: str) -> str:
 
 def _limits(facts: Facts) -> dict[str, Any]:
     points = [
-        "What is told here was measured on rows like those above. On other people, at other times or at "
-        "another threshold it may not hold: check it on new rows, again and again.",
-        f"Only {' and '.join(facts.lines)} between the groups of {_attributes(facts)} was aimed at. Other "
-        "ratios, other groups and groups within these groups may be far from equal.",
-        "A ratio compares rates of errors or decisions. It is no proof that decisions are fair or lawful.",
+        "All figures were measured on the data above. They may not hold for other people, at other times or "
+        "at another threshold: check the model regularly on new data.",
+        f"The model was optimised only for {' and '.join(facts.lines)} between the groups of "
+        f"{_attributes(facts)}. Other ratios, other groups and subgroups may be far from equal.",
+        "A ratio compares rates of errors or decisions. It does not prove that decisions are fair or lawful.",
     ]
     if facts.models > 1:
         points.append(
-            f"It is the best of {facts.models:,} tries. What it was chosen by flatters it; rows that had no "
-            "part in the choice do not."
+            f"It is the best of {facts.models:,} candidates. Figures on the data that selected it are "
+            "optimistic; figures on an untouched test set are not."
         )
     if facts.left_out:
-        points.append("Of groups that were too small to be compared nothing is known.")
-    points.append("Labels are taken as they are: if they are biased, equal rates against them are too.")
-    return _section("What it does not promise", [], points=points)
+        points.append("Nothing is known about groups that were too small to be compared.")
+    points.append("Labels are used as they are: if they are biased, so are the rates computed from them.")
+    return _section("Limits", [], points=points)
 
 
 def _making(facts: Facts, threshold: float) -> dict[str, Any]:

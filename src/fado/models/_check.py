@@ -1,4 +1,4 @@
-"""Whether the line is still held, on rows that a model has not seen, and whether these rows can tell."""
+"""Whether a model still holds its lines on new rows, or whether these rows are too few to decide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fado._messages import list_names
 from fado._storage import replacing
+from fado.engine import Schema
 from fado.metrics import (
     RATIOS,
     Budget,
@@ -26,31 +27,33 @@ from fado.metrics import (
     ratio_interval,
 )
 from fado.models._card import held_against, is_above
-from fado.models._facts import Facts
+from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import shown_table
-from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
-
-__all__ = ["Check", "Judged", "budget_used", "check_line", "is_positive", "judge_ratio"]
+from fado.tabular import Column, Groups, Problem, Table, group_rows, small_groups, tell_small
 
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
-VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
+COUNTS = ("rows", "positives", "false_positives", "true_positives")
+VERDICTS = {True: "held", False: "missed", None: "undecided"}
 _ROUNDING = 1e-12
 _ENOUGH = 5  # events of a group that an interval needs
 _NEVER = 1_000  # times as many rows are as good as never
+DRIFT_LIMIT = 0.2  # the index above which a column has drifted, if chance does not explain it
+_FALSE_ALARMS = 0.001  # the share of checks without drift in which any column is said to have drifted
+_NAMED = 5  # levels that a check names
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a model still reaches its line on some rows; `ChosenModel.check` returns it.
+    """Whether a model still reaches its lines on some rows; `ChosenModel.check` returns it.
 
     Parameters
     ----------
     held : bool or None
-        True if every ratio reaches its line for sure: the lower end of its interval does. False if one misses
-        it for sure: the upper end does. None if these rows cannot tell.
+        True if the lower end of every ratio's interval reaches its line. False if the upper end of one is
+        below its line. None if these rows are too few to decide.
     sentence : str
         The same in words, with the ratio and its interval; if there are too few rows, how many events there
-        are and about how many rows would tell.
+        are and about how many rows would be enough.
     metrics : mapping of str to float
         The metrics at the model's threshold, as `fado.metrics.evaluate` names them. The ends of intervals
         have ``_low`` and ``_high`` appended.
@@ -58,26 +61,31 @@ class Check:
         The confidence level of all intervals: 0.95 or, if the model was chosen with a `confidence`, such that
         each end has that confidence.
     lines : mapping of str to float
-        The ratios that were aimed at, and the line of each.
+        The ratios that were required, and the line of each.
     budget : Budget
-        What set the threshold, on other rows.
+        The budget that set the threshold, on other rows.
     budget_kept : bool
         Whether the model's threshold keeps the budget on these rows too.
     groups : tuple of mapping
         Per group ``group``, ``rows``, ``positives``, ``false_positives``, ``true_positives``, whether it is
-        ``compared``, and whether it was ``known`` when the model was made (None if that cannot be told).
+        ``compared``, and whether the data of the model had it (``known``; None if that is not known).
     missing : mapping of str to int
         The attributes that are missing in some rows, and in how many.
     columns : tuple of mapping
-        Per column that the model learnt from: ``stability_index``, the ``limit`` above which the column has
-        ``drifted``, the shares ``missing`` and ``missing_before``, and how many rows have levels that the
+        Per column that the model was trained on: ``stability_index``, the ``limit`` above which the column
+        has ``drifted``, the shares ``missing`` and ``missing_before``, and how many rows have levels that the
         model has not seen (``unseen``), with the most frequent of these (``unseen_levels``).
     notes : tuple of str
-        Further sentences: which groups are left out or new, what is undefined, which columns have drifted.
+        Further sentences: which groups are left out or new, what is undefined, which columns drifted.
     date : str
         The day of the check, as ``2026-05-31``.
     min_group_size : int
         Groups of fewer rows that are also less than 1 % of the table are not compared.
+
+    See Also
+    --------
+    fado.models.check_trend : Many checks, by month or day.
+    fado.metrics.audit : The same figures for any predictions, without a model.
     """
 
     held: bool | None
@@ -96,39 +104,24 @@ class Check:
 
     @property
     def drifted(self) -> tuple[str, ...]:
-        """The names of the columns that have drifted."""
+        """The names of the columns that drifted."""
         return tuple(own["column"] for own in self.columns if own.get("drifted"))
 
     def to_plain(self) -> dict[str, Any]:
-        """Give all of it as plain data that JSON can hold; None is what is undefined."""
+        """Return all of it as plain data for JSON, with None for what is undefined."""
         counts = counts_of(self.groups)
-        told = {
+        told = asdict(self) | {
             "kind": KIND,
             "format": LAYOUT,
-            "date": self.date,
-            "held": self.held,
             "verdict": VERDICTS[self.held],
-            "sentence": self.sentence,
             "rows": int(counts.negatives.sum() + counts.positives.sum()),
-            "lines": dict(self.lines),
-            "level": self.level,
-            "metrics": dict(self.metrics),
-            "budget": {
-                "kind": self.budget.kind,
-                "limit": self.budget.limit,
-                "used": budget_used(self.budget, counts),
-                "kept": self.budget_kept,
-            },
-            "min_group_size": self.min_group_size,
-            "groups": [dict(own) for own in self.groups],
+            "budget": asdict(self.budget)
+            | {"used": budget_used(self.budget, counts), "kept": self.budget_kept},
             "unknown_groups": [own["group"] for own in self.groups if own["known"] is False],
-            "missing": dict(self.missing),
-            "columns": [dict(own) for own in self.columns],
-            "drifted": list(self.drifted),
-            "notes": list(self.notes),
+            "drifted": self.drifted,
         }
-        known: dict[str, Any] = _without_nan(told)
-        return known
+        del told["budget_kept"]
+        return dict(without_nan(told))
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
         """Write all of it as a JSON file, whole or not at all."""
@@ -149,22 +142,23 @@ class Check:
         return shown_table(self.sentence, self.notes, table)
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Return plain data with None for numbers that are not finite."""
     if isinstance(value, dict):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
+        return {key: without_nan(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(own) for own in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bool_]:
-    """Tell which rows hold the positive label, the second of two, refusing labels that are neither."""
+    """Mark the rows of the positive label, the second of two; other labels raise a ValueError."""
     labels = problem.labels
     strange = [label for label in labels.classes if label not in classes]
     if strange:
         raise ValueError(
-            f"`y` holds the label {strange[0]!r}, and the model tells {classes[0]!r} from {classes[1]!r}: "
-            "give these labels."
+            f"`y` holds the label {strange[0]!r}, but the model distinguishes {classes[0]!r} and "
+            f"{classes[1]!r}: pass these labels."
         )
     if len(labels.classes) == 1:
         raise ValueError(
@@ -184,7 +178,7 @@ def check_line(
     notes: Sequence[str],
     day: datetime.date,
 ) -> Check:
-    """Measure decisions at a threshold, and hold the ratios that were aimed at against their lines."""
+    """Measure decisions at a threshold, and compare the required ratios with their lines."""
     groups = group_rows(problem.protected)
     small = small_groups(groups.sizes, facts.min_group_size)
     level = facts.level
@@ -203,7 +197,8 @@ def check_line(
     kept = compared_counts(counts, ~small)
     names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
     judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
-    held = _all_held([own.held for own in judged])
+    found = [own.held for own in judged]
+    held = False if False in found else None if None in found else True
     sentence = _sentence(judged, held, kept, facts)
     if held is None and _decides(kept):
         sentence += "".join(
@@ -212,7 +207,6 @@ def check_line(
     missing = _missing(problem)
     known = _known(groups, problem, facts)
     rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
-    keys = ("rows", "positives", "false_positives", "true_positives")
     return Check(
         held,
         sentence,
@@ -222,7 +216,7 @@ def check_line(
         facts.budget,
         facts.budget.kept(metrics),
         tuple(
-            {"group": title, **dict(zip(keys, own, strict=True)), "compared": not left_out, "known": seen}
+            {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not left_out, "known": seen}
             for title, own, left_out, seen in zip(groups.titles, rows, small.tolist(), known, strict=True)
         ),
         missing,
@@ -234,16 +228,13 @@ def check_line(
 
 
 def counts_of(groups: Sequence[Mapping[str, Any]]) -> GroupCounts:
-    """Give the counts of groups as a check tells them."""
-    rows, *others = (
-        np.array([own[name] for own in groups], dtype=np.int64)
-        for name in ("rows", "positives", "false_positives", "true_positives")
-    )
+    """Return the counts of groups from the entries of a check."""
+    rows, *others = (np.array([own[name] for own in groups], dtype=np.int64) for name in COUNTS)
     return GroupCounts(rows - others[0], *others)
 
 
 def budget_used(budget: Budget, counts: GroupCounts, n_checks: int = 1) -> float:
-    """Give which share of a budget decisions used; NaN for a threshold, which is none."""
+    """Return which share of a budget decisions used; NaN for a fixed threshold."""
     selected = int(counts.false_positives.sum() + counts.true_positives.sum())
     n_rows = int(counts.negatives.sum() + counts.positives.sum())
     events, members = {
@@ -256,7 +247,7 @@ def budget_used(budget: Budget, counts: GroupCounts, n_checks: int = 1) -> float
 
 
 class Judged(NamedTuple):
-    """A ratio with the ends of its interval, NaN where they cannot be told, and whether it is at its line."""
+    """A ratio with the ends of its interval, NaN where undefined, and whether it reaches its line."""
 
     ratio: str
     line: float
@@ -267,18 +258,18 @@ class Judged(NamedTuple):
 
 
 def judge_ratio(ratio: str, line: float, counts: GroupCounts, error: float) -> Judged:
-    """Hold a ratio between groups against its line: for sure at or above it, for sure below, or neither.
+    """Compare a ratio between groups with its line: surely at or above it, surely below, or undecided.
 
     Parameters
     ----------
     ratio : str
         Its name.
     line : float
-        The least that was asked for.
+        The lowest ratio that is accepted.
     counts : GroupCounts
-        Of the groups that are compared.
+        The counts of the groups that are compared.
     error : float
-        How often each end of an interval may be on the wrong side.
+        The error of each end of the interval.
 
     Examples
     --------
@@ -298,28 +289,23 @@ def judge_ratio(ratio: str, line: float, counts: GroupCounts, error: float) -> J
 
 
 def _decides(counts: GroupCounts) -> bool:
-    """Tell whether there are two groups or more, with rows that are selected and rows that are not."""
+    """Return whether two or more groups are left, with rows that are selected and rows that are not."""
     selected = counts.false_positives.sum() + counts.true_positives.sum()
     return len(counts.negatives) > 1 and 0 < selected < counts.negatives.sum() + counts.positives.sum()
-
-
-def _all_held(held: Sequence[bool | None]) -> bool | None:
-    """Tell whether all lines are held; None if none is missed and one cannot be told."""
-    return False if False in held else None if None in held else True
 
 
 def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, facts: Facts) -> str:
     lines = "lines are" if len(judged) > 1 else "line is"
     told = "; ".join(held_against(own.ratio, (own.value, own.low, own.high), facts) for own in judged)
     if held is None and not _decides(counts):
-        return f"Whether the {lines} held cannot be told: {told}."
+        return f"Whether the {lines} held is undecided: {told}."
     if held is None:
-        return f"Too few rows to tell whether the {lines} held: {told}."
+        return f"There are too few rows to decide whether the {lines} held: {told}."
     return f"The {lines} {'held' if held else 'not held'}: {told}."
 
 
 def _lacking(judged: Judged, counts: GroupCounts, names: Sequence[str], n_rows: int, level: float) -> str:
-    """Say how few events there are, and about how many rows would tell."""
+    """State how few events there are, and about how many rows would be enough."""
     rate = RATIOS[judged.ratio]
     events, members = rate.counts(counts)
     least = int(np.argmin(events))
@@ -331,19 +317,19 @@ def _lacking(judged: Judged, counts: GroupCounts, names: Sequence[str], n_rows: 
     if math.isnan(times):
         return told
     if times > _NEVER:
-        return f"{told} The ratio is too near its line for any number of rows to tell soon."
+        return f"{told} The ratio is too close to its line for any realistic number of rows."
     needed = times * n_rows
     step = 10 ** max(math.floor(math.log10(needed)) - 1, 0)
-    if_so = "if the ratio stays what it is" if judged.low > 0 else "even if rates were equal"
+    if_so = "if the ratio does not change" if judged.low > 0 else "even if rates were equal"
     return f"{told} About {math.ceil(needed / step) * step:,} rows like these would be needed, {if_so}."
 
 
 def _times_as_many(
     judged: Judged, events: npt.NDArray[Any], members: npt.NDArray[Any], level: float
 ) -> float:
-    """Give how many times as many rows would tell: ends come closer as the square root of rows.
+    """Return how many times as many rows would be enough: intervals shrink as the square root of rows.
 
-    Without an interval, as many as equal rates would need to be above the line for sure.
+    Without an interval, as many as equal rates would need to be surely above the line.
     """
     from scipy.special import ndtri
 
@@ -368,7 +354,7 @@ def _missing(problem: Problem) -> dict[str, int]:
 
 
 def _known(groups: Groups, problem: Problem, facts: Facts) -> list[bool | None]:
-    """Tell which groups were there when the model was made; None where other groups were counted."""
+    """Mark the groups that the data of the model had; None where other attributes were counted."""
     before = {own.group for part in facts.parts for own in part.groups}
     if not before & set(groups.titles) or not _same_attributes(problem, facts):
         return [None] * len(groups)
@@ -388,7 +374,7 @@ def _group_notes(
     problem: Problem,
     facts: Facts,
 ) -> list[str]:
-    """Say which groups are left out, other than before, new, not there, or missing in some rows."""
+    """State which groups are left out, of other attributes, new, absent, or missing in some rows."""
     notes = []
     if small.any():
         told = tell_small(groups.names, groups.sizes, small, facts.min_group_size)
@@ -396,23 +382,113 @@ def _group_notes(
     if not _same_attributes(problem, facts):
         theirs = [own.name for own in problem.protected]
         drawn, these = (" and ".join(map(repr, own)) for own in (facts.protected, theirs))
-        notes.append(f"The line was drawn between the groups of {drawn}, and these are those of {these}.")
+        notes.append(f"The line is between the groups of {drawn}, but these rows have the groups of {these}.")
     new = [
         f"{name} ({size:,} rows)"
         for name, size, seen in zip(groups.names, groups.sizes, known, strict=True)
         if seen is False
     ]
     if new:
-        notes.append(f"Groups that were not there when the model was made: {list_names(new)}.")
+        notes.append(f"Groups that the data of the model did not have: {list_names(new)}.")
     if known and known[0] is not None:
         trained = {own.group for part in facts.parts[:1] for own in part.groups}
         gone = sorted(trained - set(groups.titles))
         if gone:
             notes.append(
-                f"Groups of the training rows that have no row here: {list_names(list(map(repr, gone)))}."
+                f"Groups of the training rows without rows here: {list_names(list(map(repr, gone)))}."
             )
     for name, count in missing.items():
         notes.append(
-            f"{name!r} is missing in {count:,} of {problem.n_rows:,} rows, which are a group of their own."
+            f"{name!r} is missing in {count:,} of {problem.n_rows:,} rows, which form a separate group."
         )
+    return notes
+
+
+def compare_columns(
+    summaries: Sequence[ColumnSummary], schema: Schema | None, table: Table
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Measure how far each column of new rows is from the training rows, and name those that drifted.
+
+    The distance is the population stability index: over the bins of a column, the sum of
+    (now - before) * log(now / before) of the shares of rows. Without drift, the index of n rows against m is
+    about (1 / n + 1 / m) times a chi-square with one degree of freedom fewer than there are bins.
+
+    Parameters
+    ----------
+    summaries : sequence of ColumnSummary
+        One per column of the schema, or none.
+    schema : Schema or None
+        The columns that the model was trained on.
+    table : Table
+        New rows, which the model has scored.
+    """
+    if schema is None or table.is_sparse:
+        return [], [] if schema is None else ["Columns of a sparse matrix are not compared."]
+    found: list[dict[str, Any]] = []
+    for j, place in enumerate(schema.find(table, ())):
+        column, known = None if place is None else table.column(place), schema.levels[j]
+        if column is None:
+            continue
+        told: dict[str, Any] = {"column": schema.names[j]}
+        if summaries and not (column.levels is not None and summaries[j].levels is None):
+            told |= _distance(summaries[j], column, len(summaries))
+        told |= {"unseen": 0, "unseen_levels": []}
+        if known is not None and column.levels is not None:
+            told |= _unseen(column, set(known))
+        found.append(told)
+    return found, _notes(found, told_of=bool(summaries))
+
+
+def _distance(summary: ColumnSummary, column: Column, n_columns: int) -> dict[str, Any]:
+    """Measure how far a column is from its summary, and whether that is drift."""
+    from scipy.special import chdtri
+
+    index, n_bins = summary.distance(column)
+    n_before = sum(summary.counts)
+    chance = 0.0
+    if n_bins > 1 and n_before:
+        unsure = 1 / n_before + 1 / len(column)
+        chance = unsure * float(chdtri(n_bins - 1, _FALSE_ALARMS / n_columns))
+    limit = max(DRIFT_LIMIT, chance)
+    missing = int(summary.count(column)[-1]) / len(column)
+    return {
+        "stability_index": index,
+        "limit": limit,
+        "drifted": index > limit,
+        "missing": missing,
+        "missing_before": summary.counts[-1] / n_before if n_before else 0.0,
+    }
+
+
+def _unseen(column: Column, known: set[str]) -> dict[str, Any]:
+    """Count the rows of levels that the model has not seen, and name the most frequent."""
+    levels = column.levels or ()
+    codes = column.codes()
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    strange = [code for code, level in enumerate(levels) if level not in known and counts[code]]
+    strange.sort(key=lambda code: -counts[code])
+    named = [levels[code] for code in strange[:_NAMED]]
+    return {"unseen": int(counts[strange].sum()), "unseen_levels": named}
+
+
+def _notes(found: Sequence[dict[str, Any]], *, told_of: bool) -> list[str]:
+    """State which columns drifted, and which hold levels that the model has not seen."""
+    notes = []
+    drifted = sorted((own for own in found if own.get("drifted")), key=lambda own: -own["stability_index"])
+    if drifted:
+        named = list_names([f"{own['column']!r} ({own['stability_index']:.2f})" for own in drifted], 10)
+        notes.append(
+            f"{len(drifted)} of {len(found)} columns drifted from the training rows, by a population "
+            f"stability index above {DRIFT_LIMIT:g} and beyond chance: {named}."
+        )
+    unseen = [
+        f"{own['column']!r} in {own['unseen']:,} rows ({', '.join(map(repr, own['unseen_levels']))})"
+        for own in found
+        if own["unseen"]
+    ]
+    if unseen:
+        told = list_names(unseen, 10)
+        notes.append(f"Levels that the model has not seen, which it treats as missing: {told}.")
+    if not told_of:
+        notes.append("The model has no summary of its training columns: drift cannot be detected.")
     return notes

@@ -1,4 +1,4 @@
-"""The model that was chosen, as its user holds it."""
+"""The selected model, as its user keeps it."""
 
 from __future__ import annotations
 
@@ -19,45 +19,43 @@ from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predictions_frame
 from fado.models._card import card_content
-from fado.models._check import Check, check_line, is_positive
-from fado.models._columns import ColumnSummary, compare_columns
-from fado.models._facts import Facts
+from fado.models._check import Check, check_line, compare_columns, is_positive
+from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, group_rows, read_problem
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ChosenModel"]
-
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 
 class ChosenModel:
-    """A fitted model, the threshold at which it decides, and the facts about how it was chosen.
+    """A fitted model, the threshold at which it decides, and the facts about how it was selected.
 
-    `Frontier.best`, `Results.fit_best`, `AimedEstimator.to_model` and `fado.load_model` return it. It
-    predicts as scikit-learn's classifiers do, and scikit-learn's scorers, displays and tools of inspection
-    take it. It cannot be fitted again: where a tool fits what it is given, wrap the model in scikit-learn's
+    `AimedEstimator.to_model`, `Frontier.best`, `Results.fit_best` and `fado.load_model` return it. It
+    predicts like a scikit-learn classifier, and works with scikit-learn's scorers, displays and inspection
+    tools. It cannot be refitted: where a tool fits its estimator, wrap the model in scikit-learn's
     `FrozenEstimator`.
 
     Parameters
     ----------
     scorer : Scorer
-        What `fado.engine.detach` returned for the fitted model.
+        The fitted model, from `fado.engine.detach`.
     classes : tuple
         The negative and the positive label: text, whole numbers, numbers or booleans.
     threshold : float
         Rows that score at least this are predicted positive.
     metrics : mapping of str to float
-        The metrics on the rows by which the model was chosen.
+        The metrics on the rows that selected the model.
     facts : Facts
-        How the model was made and chosen.
+        How the model was made and selected.
     sample_weight : ndarray, optional
         The weights of the rows that the model was trained on.
     columns : sequence of ColumnSummary, optional
-        What `fado.models.summarize_columns` gave for the training rows, for `check` to tell drift by.
+        The summaries of the training columns, from `fado.models.summarize_columns`; `check` detects drift
+        with them.
 
     Attributes
     ----------
@@ -68,22 +66,32 @@ class ChosenModel:
     threshold_ : float
         Rows that score at least this are predicted positive.
     metrics_ : dict of str to float
-        The metrics on the rows by which the model was chosen.
+        The metrics on the rows that selected the model.
     sample_weight_ : ndarray or None
         The weights of the rows that the model was trained on.
     columns_ : tuple of ColumnSummary
-        What the columns of the training rows were like, in short; empty if that was not kept.
+        The summaries of the training columns; empty if they were not kept.
     facts_ : Facts
-        How the model was made and chosen.
+        How the model was made and selected.
     reached_ : bool
-        Whether the model reached the line on the rows by which it was chosen.
+        Whether the model reached its lines on the rows that selected it.
     rates_ : DataFrame
-        ``tpr``, ``fpr`` and ``selection_rate`` of every group in every part that was measured, ``_before`` of
-        the untouched model and ``_after`` of this one.
+        ``tpr``, ``fpr`` and ``selection_rate`` of every group in every part, with ``_before`` for the
+        untouched model and ``_after`` for this one.
     n_features_in_ : int
         The number of columns that the model was trained on.
     feature_names_in_ : ndarray of str
         The names of these columns; missing if the model was trained on an array without names.
+
+    See Also
+    --------
+    fado.load_model : Reads a saved model.
+    fado.AimedEstimator : Trains a model that reaches a line.
+    fado.find_frontier : Searches for the best models at every level of ratios.
+
+    References
+    ----------
+    Mitchell et al. (2019). Model cards for model reporting. FAT* '19, arXiv:1810.03993.
 
     Examples
     --------
@@ -106,7 +114,7 @@ class ChosenModel:
     array([[0.5, 0.5]])
     """
 
-    _estimator_type = "classifier"  # for tools that look for no tags
+    _estimator_type = "classifier"  # for tools that do not read tags
 
     def __init__(
         self,
@@ -163,7 +171,7 @@ class ChosenModel:
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The two labels in ascending order; labels that have none stay negative, positive."""
+        """The two labels in ascending order; labels without an order stay negative, positive."""
         return _as_array(self.labels if self._positive else self.labels[::-1])
 
     @property
@@ -175,50 +183,45 @@ class ChosenModel:
 
     @property
     def reached_(self) -> bool:
-        """Whether the model reached the line on the rows by which it was chosen."""
+        """Whether the model reached its lines on the rows that selected it."""
         return self.facts_.reached
 
     @property
     def n_features_in_(self) -> int:
         """The number of columns that the model was trained on."""
         if self.scorer.schema is None:
-            raise AttributeError("A model that says the same of every row has no `n_features_in_`.")
+            raise AttributeError("A model with the same score for every row has no `n_features_in_`.")
         return len(self.scorer.schema.names)
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
         """The names of the columns that the model was trained on."""
         if self.scorer.schema is None or not self.scorer.schema.named:
-            raise AttributeError("The model learnt from columns without names: no `feature_names_in_`.")
+            raise AttributeError(
+                "The model was trained on columns without names: it has no `feature_names_in_`."
+            )
         return np.array(self.scorer.schema.names, dtype=object)
 
     @property
     def rates_(self) -> pd.DataFrame:
-        """The rates of every group, one row per part and group: before, of the untouched model, and after."""
+        """The rates of every group before and after, one row per part and group."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {
-                    "part": own.part,
-                    "group": own.group,
-                    "rows": own.rows,
-                    **{
-                        f"{rate}_{when}": rates.get(rate, float("nan"))
-                        for rate in ("tpr", "fpr", "selection_rate")
-                        for when, rates in (("before", own.before), ("after", own.after))
-                    },
-                }
-                for own in self.facts_.rates
-            ]
-        )
+        rows = []
+        for own in self.facts_.rates:
+            row: dict[str, Any] = {"part": own.part, "group": own.group, "rows": own.rows}
+            for rate in ("tpr", "fpr", "selection_rate"):
+                row[f"{rate}_before"] = own.before.get(rate, np.nan)
+                row[f"{rate}_after"] = own.after.get(rate, np.nan)
+            rows.append(row)
+        return pd.DataFrame(rows)
 
     def score_rows(self, X: Any) -> FloatArray:
-        """Give every row's score: the higher, the sooner it is decided positive.
+        """Return the score of every row; higher scores are decided positive first.
 
-        Of a model without an intervention it is the probability that the estimator gives to the positive
-        label. After an intervention (`facts_.intervention`) it orders rows and is no probability, until it is
-        calibrated again: ``CalibratedClassifierCV(FrozenEstimator(model))`` of scikit-learn does that.
+        Without an intervention, the score is the estimator's probability of the positive label. After an
+        intervention (`facts_.intervention`) it ranks rows and is not a probability. To calibrate it, use
+        scikit-learn's ``CalibratedClassifierCV(FrozenEstimator(model))``.
 
         Parameters
         ----------
@@ -232,25 +235,25 @@ class ChosenModel:
         return self._score(Table.from_input(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give 1 minus every row's score and the score, in the order of `classes_`.
+        """Return 1 minus the score and the score of every row, in the order of `classes_`.
 
-        They are probabilities only where scores are; see `score_rows`.
+        They are probabilities only if the scores are; see `score_rows`.
         """
         scores = self.score_rows(X)
         both = (1.0 - scores, scores) if self._positive else (scores, 1.0 - scores)
         return np.column_stack(both)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Give the positive label to every row that scores at least `threshold_`, else the negative one."""
+        """Return the positive label for rows that score at least `threshold_`, else the negative label."""
         return self.decide(self.score_rows(X))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Give how far every row's score is from `threshold_`, above 0 on the side of ``classes_[1]``."""
+        """Return the distance of every score from `threshold_`, positive on the side of ``classes_[1]``."""
         above = self.score_rows(X) - self.threshold_
         return above if self._positive else -above
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Give the accuracy of `predict`: the share of rows, by weight if there are weights, that it tells.
+        """Return the accuracy of `predict`.
 
         Parameters
         ----------
@@ -259,7 +262,7 @@ class ChosenModel:
         y : array-like of shape (n_rows,)
             The true labels.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts.
+            The weights of the rows.
 
         Returns
         -------
@@ -270,19 +273,19 @@ class ChosenModel:
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def fit(self, X: Any = None, y: Any = None, **_: Any) -> ChosenModel:
-        """Raise a TypeError: the model is fitted, and stays what was chosen."""
+        """Raise a TypeError: the model is fitted and does not change."""
         raise TypeError(
-            "A ChosenModel is fitted and cannot be fitted again: where a tool fits what it is given, pass "
+            "A ChosenModel is fitted and cannot be refitted: where a tool fits its estimator, pass "
             "`sklearn.frozen.FrozenEstimator(model)`."
         )
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
-        """Give the label that every score leads to at `threshold_`.
+        """Return the decision for every score at `threshold_`.
 
         Parameters
         ----------
         scores : ndarray of shape (n_rows,)
-            As `score_rows` gives them.
+            The scores from `score_rows`.
 
         Returns
         -------
@@ -293,9 +296,9 @@ class ChosenModel:
     def check(
         self, X: Any, y: Any, sensitive_features: Any, *, date: datetime.date | str | None = None
     ) -> Check:
-        """Check whether the ratio still reaches its line on other rows, at `threshold_`.
+        """Check whether the model still reaches its lines on new rows, at `threshold_`.
 
-        The columns are compared with those of the training rows, too.
+        The columns are also compared with the training columns, to detect drift.
 
         Parameters
         ----------
@@ -306,36 +309,29 @@ class ChosenModel:
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
             The protected attributes; the groups are their combinations.
         date : date or str, optional
-            The day that the rows are of, such as ``"2026-05-31"``; None is today.
+            The day of the rows, such as ``"2026-05-31"``; None is today.
 
         Returns
         -------
         Check
-            Whether the line is reached or cannot be told, also as a sentence; all metrics with their
-            intervals; groups and columns that are not what they were.
+            Whether the lines are held, missed or undecided, also as a sentence; all metrics with their
+            intervals; groups and columns that have changed.
 
         Raises
         ------
         ValueError
-            If there are no protected attributes, `y` lacks one of the two labels or has another, or `date` is
-            no day.
+            If there are no protected attributes, `y` lacks one of the two labels or has another label, or
+            `date` is not a day.
         """
         day = _day(date)
         problem, positive, scores = self._validated(X, y, sensitive_features)
         columns, notes = compare_columns(self.columns_, self.scorer.schema, problem.table)
         return check_line(
-            problem,
-            positive,
-            scores,
-            self.threshold_,
-            self.facts_,
-            columns=columns,
-            notes=notes,
-            day=day,
+            problem, positive, scores, self.threshold_, self.facts_, columns=columns, notes=notes, day=day
         )
 
     def predictions_frame(self, X: Any, y: Any, sensitive_features: Any) -> pd.DataFrame:
-        """Give decisions, labels and groups as Aequitas and fairlearn take them.
+        """Return decisions, labels and groups in the form that Aequitas and fairlearn expect.
 
         Parameters
         ----------
@@ -346,7 +342,7 @@ class ChosenModel:
         -------
         DataFrame
             ``score`` is the decision at `threshold_` and ``label_value`` the label, both 1 if positive and
-            else 0; then every attribute as text. `fado.metrics.predictions_frame` gives the same for the
+            else 0; then every attribute as text. `fado.metrics.predictions_frame` does the same for the
             scores of any model.
         """
         problem, positive, scores = self._validated(X, y, sensitive_features)
@@ -362,16 +358,16 @@ class ChosenModel:
     def card(
         self, format: Literal["markdown", "html", "dict"] = "markdown", **stated: Any
     ) -> str | dict[str, Any]:
-        """Give the model's card: the verdict on test rows first, then all that it stands on.
+        """Return the model's card: the verdict on test rows first, then the evidence.
 
         Parameters
         ----------
         format : {"markdown", "html", "dict"}, default="markdown"
-            As text, as a page that needs no network, or as the plain data that both are made of: ``fields``,
+            Text, a page that needs no network, or the plain data that both are rendered from: ``fields``,
             ``verdict``, ``lead``, ``sections``.
         **stated : str
-            What only people can tell: `purpose`, `owner`, `data`, `contact` and `date`. What is not given is
-            what was given to `save`, or else not stated.
+            What only people know: `purpose`, `owner`, `data`, `contact` and `date`. The default of each is
+            what was passed to `save`, else "not stated".
 
         Returns
         -------
@@ -400,7 +396,7 @@ class ChosenModel:
             temporary.write_text(page, encoding="utf-8")
 
     def save(self, directory: str | os.PathLike[str], **stated: Any) -> None:
-        """Write the model and its card into a directory, from which `fado.load_model` reads it.
+        """Save the model and its card in a directory, from which `fado.load_model` reads it.
 
         If writing fails, nothing is changed.
 
@@ -409,7 +405,7 @@ class ChosenModel:
         directory : path-like
             A directory that is new, empty, or holds only a saved model, which is then replaced.
         **stated : str
-            As for `card`; it is kept with the model.
+            As for `card`; saved with the model.
         """
         from fado.models._saved import write_model
 
@@ -418,7 +414,7 @@ class ChosenModel:
         write_model(saved, directory)
 
     def _validated(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
-        """Read rows that the model is held against: which are positive, and their scores."""
+        """Read rows with labels and groups: the problem, which rows are positive, and their scores."""
         problem = read_problem(X, y, sensitive_features)
         if not problem.protected:
             raise ValueError("`sensitive_features` is needed: without groups there is no ratio to check.")
@@ -433,11 +429,11 @@ class ChosenModel:
         finite = np.isfinite(scores)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise ValueError(f"The model gives row {row} the score {scores[row]}: it cannot decide by that.")
+            raise ValueError(f"The model gives row {row} the score {scores[row]}, which is not a number.")
         return scores
 
     def _stating(self, stated: Mapping[str, Any]) -> Facts:
-        """Give the facts with what people tell beside them."""
+        """Return the facts with what people state added."""
         given = {name: text for name, text in stated.items() if text is not None}
         return replace(self.facts_, stated={**self.facts_.stated, **given}) if given else self.facts_
 
@@ -458,5 +454,5 @@ def _day(given: datetime.date | str | None) -> datetime.date:
 
 
 def _as_array(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
-    """Give two labels as an array that keeps their types."""
+    """Return two labels as an array that keeps their types."""
     return np.array(labels, dtype=None if type(labels[0]) is type(labels[1]) else object)

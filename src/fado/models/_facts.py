@@ -1,9 +1,9 @@
-"""What is known of how a model was made and chosen, and of what it reached, as plain data."""
+"""How a model was made and selected, what it reached, and what its training columns were like."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -11,23 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_share
-from fado._records import decode, encode, simplify
+from fado._records import encode, record_from, simplify
 from fado._version import library_versions
 from fado.metrics import RATIO_NAMES, Budget, effective_sizes, share_limits
-from fado.tabular import MIN_GROUP_SIZE, Groups
+from fado.tabular import MIN_GROUP_SIZE, Column, Groups, Table
 
-__all__ = ["FEW", "RATES", "STATED", "Facts", "GroupCount", "GroupRates", "Part"]
-
-FEW = 10  # members below which a group's numbers are not kept
+FEW = 10  # rows below which the numbers of a group are not kept
 RATES = {"tpr": "true-positive rate", "fpr": "false-positive rate", "selection_rate": "selection rate"}
-STATED = ("purpose", "owner", "data", "contact", "date")  # what only people can tell
+_BINS = 10  # of numbers
+_MOST_LEVELS = 50
+_FEW_NUMBERS = 20  # different numbers up to which numbers are levels
+_FIRST_ROWS = 1_000  # enough to recognise most columns of many numbers
+STATED = ("purpose", "owner", "data", "contact", "date")  # what only people know
 
 
 @dataclass(frozen=True)
 class GroupCount:
-    """How many rows a group has, and how many of them are positive.
+    """The number of rows of a group, and how many of them are positive.
 
-    Neither number is kept for a group of fewer than 10 rows.
+    No number of a group of fewer than 10 rows is kept.
 
     Parameters
     ----------
@@ -35,6 +37,10 @@ class GroupCount:
         The group's name.
     rows, positives : int or None
         The numbers of rows; None for a group of fewer than 10 rows.
+
+    See Also
+    --------
+    fado.models.Part : The groups of one part of the data.
     """
 
     group: str
@@ -49,7 +55,7 @@ class GroupCount:
 
 @dataclass(frozen=True)
 class Part:
-    """The rows that a model was trained on, chosen by or tested on, counted by group.
+    """The rows that trained, selected or tested a model, counted by group.
 
     Parameters
     ----------
@@ -57,6 +63,10 @@ class Part:
         The name of the part, such as "training", "validation" or "test".
     groups : tuple of GroupCount
         The groups that have rows in this part.
+
+    See Also
+    --------
+    fado.models.GroupRates : The rates of a group in a part.
 
     Examples
     --------
@@ -80,7 +90,7 @@ class Part:
         name : str
             The name of the part.
         positive : ndarray of bool
-            Which rows have the positive label.
+            The rows of the positive label.
         groups : Groups
             The rows' groups.
         """
@@ -91,21 +101,25 @@ class Part:
 
 @dataclass(frozen=True)
 class GroupRates:
-    """The rates of a group in a part, before an intervention and after it.
+    """The rates of a group in a part, before and after an intervention.
 
-    None is kept for a group of fewer than 10 rows.
+    No rate of a group of fewer than 10 rows is kept.
 
     Parameters
     ----------
     part, group : str
-        Their names.
+        The names of the part and of the group.
     rows, positives : int or None
         The numbers of rows; None for a group of fewer than 10 rows.
     after : mapping of str to float
         ``tpr``, ``fpr`` and ``selection_rate`` of the model, NaN where there are no rows to count. The ends
         of intervals have ``_low`` and ``_high`` appended.
     before : mapping of str to float
-        Those of the best model without an intervention; empty if that is not known.
+        The rates of the best model without an intervention; empty if they are not known.
+
+    See Also
+    --------
+    ChosenModel.rates_ : The rates of all groups as a table.
     """
 
     part: str
@@ -138,13 +152,13 @@ class GroupRates:
         part : str
             The name of the part.
         positive : ndarray of bool
-            Which rows have the positive label.
+            The rows of the positive label.
         groups : Groups
             The rows' groups.
         after, before : ndarray of bool
-            Which rows are predicted positive, by the model and by the one without an intervention.
+            The rows that are predicted positive, by the model and by the one without an intervention.
         sample_weight : ndarray, optional
-            How much each row counts; None counts all alike.
+            The weights of the rows; None weighs all rows equally.
         level : float, default=0.95
             The confidence level of the intervals, which are Clopper and Pearson's.
 
@@ -188,7 +202,7 @@ def _rates(
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """All that a model's card tells, as plain data.
+    """All that a model's card shows, as plain data.
 
     Entries of `parameters` and `settings` that are neither text, number, boolean, None, list nor mapping are
     replaced by the name of their class.
@@ -196,25 +210,25 @@ class Facts:
     Parameters
     ----------
     target : str
-        The name of what is predicted.
+        The name of the target.
     protected : sequence of str
         The protected attributes whose groups are compared, by name or as they were written (``age >= 50``).
     ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-        The ratio that was aimed at, the first of several.
+        The required ratio, the first of several.
     at_least : float
-        Its line: the lowest ratio that was asked for.
+        Its line: the lowest ratio that is accepted.
     lines : mapping of str to float
-        All ratios that were aimed at, and the line of each; by default `ratio` and `at_least`.
+        All required ratios, and the line of each; by default `ratio` and `at_least`.
     budget : Budget
-        What set the threshold.
+        The budget of decisions, which set the threshold.
     reached : bool
-        Whether the line was reached on the rows by which the model was chosen.
+        Whether the lines were reached on the rows that selected the model.
     chosen_on : str, default="validation"
-        The part by which the model was chosen, and which set its threshold.
+        The part that selected the model and its threshold.
     confidence : float, optional
-        If given, the ratio's lower bound at this confidence had to reach the line; if None, the ratio.
+        If given, the lower bound of the ratio at this confidence had to reach the line; if None, the ratio.
     why : str
-        If the line was not reached, a sentence that says why.
+        If a line was not reached, the reason in a sentence.
     estimator : str
         The name of the estimator's class.
     parameters : mapping
@@ -224,21 +238,21 @@ class Facts:
     settings : mapping
         The intervention's settings.
     fits, models : int
-        How many fits were made, and from how many models this one was chosen.
+        The number of fits, and the number of models that this one was selected from.
     chosen : str
-        A sentence that says how the model was chosen.
+        A sentence about how the model was selected.
     parts : sequence of Part
         The parts of the data, in the order in which the card shows them.
     measured : mapping of str to mapping
-        For the name of each part, the metrics that `fado.metrics.measure` gave there, with their intervals,
-        which are of `level`. In the part by which the model was chosen, the lower ends of the ratios in
-        `lines` are the bounds that were held against the lines.
+        For the name of each part, its metrics with their intervals at confidence `level`. In the part that
+        selected the model, the lower ends of the ratios in `lines` are the bounds that had to reach the
+        lines.
     before : mapping of str to mapping
-        The same of the best model without an intervention, at its own threshold; empty if that is not known.
+        The same for the best model without an intervention, at its own threshold; empty if not known.
     rates : sequence of GroupRates
         The rates of each group in each part.
     giveaways : sequence of str
-        The features that each alone determine a protected attribute, as far as that is known.
+        The features that each alone determine a protected attribute, as far as known.
     left_out : sequence of str
         The groups that were too small to be compared.
     min_group_size : int, default=30
@@ -248,7 +262,15 @@ class Facts:
     versions : mapping of str to str
         The versions of the libraries; by default, those that are installed.
     stated : mapping of str to str
-        What only people can tell: ``purpose``, ``owner``, ``data``, ``contact``, ``date``, or some of it.
+        What only people know: ``purpose``, ``owner``, ``data``, ``contact``, ``date``, or some of these.
+
+    See Also
+    --------
+    fado.models.ChosenModel : The model that has these facts.
+
+    References
+    ----------
+    Mitchell et al. (2019). Model cards for model reporting. FAT* '19, arXiv:1810.03993.
     """
 
     target: str
@@ -303,48 +325,154 @@ class Facts:
 
     @property
     def level(self) -> float:
-        """The confidence level of intervals: each of their ends holds as surely as the lines must."""
+        """The confidence level of intervals: each end has the confidence that the lines require."""
         return 0.95 if self.confidence is None else 2 * self.confidence - 1
 
     def to_plain(self) -> dict[str, Any]:
-        """Give all facts as plain data that JSON can hold."""
-        return encode(asdict(self) | {"budget": [self.budget.kind, self.budget.limit]})
+        """Return all facts as plain data for JSON."""
+        return encode(self) | {"versions": dict(self.versions)}  # readers may have other versions
 
     @classmethod
     def from_plain(cls, told: Any) -> Facts:
         """Read what `to_plain` gave; anything else raises a ValueError."""
         try:
-            told = dict(decode(told))
-            told["budget"] = Budget.read(told["budget"])
-            told["parts"] = [
-                Part(part["name"], tuple(GroupCount(**own) for own in part["groups"]))
-                for part in told["parts"]
-            ]
-            told["rates"] = [GroupRates(**own) for own in told["rates"]]
-            facts = cls(**told)
-            facts._check_types()
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise ValueError(f"What it tells of how it was made is broken: {error}") from error
-        return facts
+            return record_from(cls, told, "the facts")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Its record of how it was made is broken: {error}") from error
 
-    def _check_types(self) -> None:
-        """Refuse what a card could not be written of."""
-        counted: list[GroupCount | GroupRates] = [own for part in self.parts for own in part.groups]
-        counted += self.rates
-        texts = [self.target, self.why, self.estimator, self.intervention, self.chosen, self.chosen_on]
-        texts += [*self.protected, *self.giveaways, *self.left_out, *self.versions.values()]
-        texts += [own.name for own in self.parts] + [own.group for own in counted]
-        texts += [own.part for own in self.rates]
-        known = [self.seed, *(n for own in counted for n in (own.rows, own.positives))]
-        counts = [self.fits, self.models, self.min_group_size, *(n for n in known if n is not None)]
-        told = [*self.measured.values(), *self.before.values()]
-        told += [rates for own in self.rates for rates in (own.after, own.before)]
-        if not (
-            all(isinstance(text, str) for text in texts)
-            and all(isinstance(count, int) for count in counts)
-            and all(isinstance(number, int | float) for rates in told for number in rates.values())
-            and isinstance(self.reached, bool)
-            and isinstance(self.parameters, dict)
-            and isinstance(self.settings, dict)
-        ):
-            raise TypeError("an entry is of another type than it should be.")
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """How many training rows each bin of a column has; no number of fewer than 10 rows is kept.
+
+    The bins are deciles of numbers, or levels.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    edges : tuple of float, optional
+        For numbers, the upper end of every bin but the last, which is open.
+    levels : tuple of str, optional
+        For levels, or at most 20 different numbers, the 50 most frequent.
+    counts : tuple of int
+        Rows per bin; all other levels share the bin after the levels. The last count is of missing entries.
+
+    See Also
+    --------
+    fado.models.summarize_columns : The summaries of all columns of a table.
+    ChosenModel.check : Compares new rows with these summaries, to detect drift.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from
+    >>> ColumnSummary.of(column_from("town", ["Ulm"] * 30 + ["Bonn"] * 20 + ["Kiel"] * 3 + [None] * 12))
+    ColumnSummary(name='town', counts=(30, 20, 0, 12), edges=None, levels=('Ulm', 'Bonn'))
+    >>> ColumnSummary.of(column_from("age", list(range(40)))).edges  # four bins of ten
+    (9.0, 19.0, 29.0)
+    """
+
+    name: str
+    counts: tuple[int, ...]
+    edges: tuple[float, ...] | None = None
+    levels: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, column: Column) -> ColumnSummary:
+        """Choose the bins of a column, and count its rows."""
+        if column.levels is None and not _has_few_numbers(column):
+            bins = cls(column.name, (), edges=_edges(column.numbers()))
+        else:
+            codes, texts = _levels(column)
+            counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+            frequent = np.argsort(-counts, kind="stable")[:_MOST_LEVELS]
+            kept = tuple(texts[code] for code in frequent.tolist() if counts[code] >= FEW)
+            bins = cls(column.name, (), levels=kept)
+        counted = bins.count(column)
+        return cls(column.name, tuple(np.where(counted < FEW, 0, counted).tolist()), bins.edges, bins.levels)
+
+    def count(self, column: Column) -> npt.NDArray[np.int64]:
+        """Count the rows of another column in these bins."""
+        if self.levels is None:
+            numbers = column.numbers()
+            known = numbers[~np.isnan(numbers)]
+            places, n_bins = np.searchsorted(np.array(self.edges), known), len(self.edges or ()) + 1
+        else:
+            place, others = {level: code for code, level in enumerate(self.levels)}, len(self.levels)
+            codes, texts = _levels(column)
+            told = np.array([place.get(text, others) for text in texts], dtype=np.int64)
+            places, n_bins = told[codes[codes >= 0]], others + 1
+        return np.append(np.bincount(places, minlength=n_bins), len(column) - len(places))
+
+    def distance(self, column: Column) -> tuple[float, int]:
+        """Return the population stability index of another column, and how many bins have rows."""
+        both = np.array([self.counts, self.count(column)])
+        both = both[:, both.any(axis=0)] + 0.5  # half a row more: an empty bin is no proof that none come
+        before, now = both / both.sum(axis=1, keepdims=True)
+        return float(((now - before) * np.log(now / before)).sum()), both.shape[1]
+
+    @classmethod
+    def from_plain(cls, told: Any) -> ColumnSummary:
+        """Read an encoded summary; anything else raises a ValueError."""
+        what = "the summary of its training columns"
+        summary = record_from(cls, told, what)
+        bins = summary.edges if summary.levels is None else summary.levels
+        if bins is None or len(summary.counts) != len(bins) + 2 or min(summary.counts) < 0:
+            raise ValueError(f"`counts` of {what} is broken, got {list(summary.counts)}.")
+        return summary
+
+
+def summarize_columns(
+    table: Table, rows: npt.NDArray[np.integer[Any]] | None = None
+) -> tuple[ColumnSummary, ...]:
+    """Summarize the columns of training rows, so that drift can be detected later.
+
+    Parameters
+    ----------
+    table : Table
+        The columns that a model is trained on, in order.
+    rows : ndarray of int, optional
+        Positions of the rows that the model is trained on; None takes all rows.
+
+    Returns
+    -------
+    tuple of ColumnSummary
+        One per column; empty for a sparse matrix.
+    """
+    if table.is_sparse:
+        return ()
+    return tuple(ColumnSummary.of(own if rows is None else own.take(rows)) for own in table.columns)
+
+
+def _has_few_numbers(column: Column) -> bool:
+    """Return whether a column has so few different numbers that they are levels."""
+    for rows in (slice(_FIRST_ROWS), slice(None)):
+        numbers = column.numbers()[rows]
+        if len(np.unique(numbers[~np.isnan(numbers)])) > _FEW_NUMBERS:
+            return False
+    return True
+
+
+def _edges(numbers: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the deciles, or fewer, so that no bin has fewer rows than may be kept."""
+    known = np.sort(numbers[~np.isnan(numbers)])
+    n_bins = min(_BINS, len(known) // FEW)
+    if n_bins < 2:
+        return ()
+    at = np.quantile(known, np.arange(1, n_bins) / n_bins, method="inverted_cdf")
+    kept: list[float] = []
+    below = 0
+    for edge in np.unique(at[np.isfinite(at)]).tolist():
+        reached = int(np.searchsorted(known, edge, side="right"))
+        if reached - below >= FEW and len(known) - reached >= FEW:
+            kept.append(edge)
+            below = reached
+    return tuple(kept)
+
+
+def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[str]]:
+    """Return codes into texts: the levels, or numbers as they are written, whatever their type."""
+    if column.levels is not None:
+        return column.codes(), column.levels
+    codes, entries = column.encode()
+    return codes, [f"{float(entry):.15g}" for entry in entries]

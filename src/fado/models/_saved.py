@@ -1,4 +1,4 @@
-"""Models as directories: a manifest that vouches for every other file, and no pickle among them."""
+"""Models saved as directories: a manifest with the digest of every other file, and no pickle."""
 
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ from fado._storage import DamagedError, Manifest, digest_of, replacing_directory
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.models._chosen import ChosenModel
-from fado.models._columns import ColumnSummary
-from fado.models._facts import Facts
-
-__all__ = ["LANDSCAPE", "check_directory", "load_model", "write_model"]
+from fado.models._facts import ColumnSummary, Facts
 
 SAVED = Manifest(name="model.json", kind="fado model", layout=1, what="model")
 WEIGHTS = "weights.parquet"
 CARD, PAGE = "card.md", "card.html"
-LANDSCAPE = "landscape.html"  # what a search may put beside a model; it says nothing of it
-# The scorer's content, by its kind; one that says the same of every row has none.
+LANDSCAPE = "landscape.html"  # the page that a search may add to a model
+# The file of a scorer, by its kind; a constant scorer has none.
 CONTENT = {
     "lightgbm": "model.txt",
     "sklearn": "model.skops",
@@ -36,21 +33,18 @@ NAMES = frozenset({WEIGHTS, CARD, PAGE, LANDSCAPE, *CONTENT.values()})
 
 
 def write_model(
-    model: ChosenModel,
-    directory: str | os.PathLike[str],
-    *,
-    landscape: Callable[[Path], None] | None = None,
+    model: ChosenModel, directory: str | os.PathLike[str], *, landscape: Callable[[Path], None] | None = None
 ) -> None:
-    """Write a model into a directory, whole or not at all.
+    """Save a model in a directory, completely or not at all.
 
     Parameters
     ----------
     model : ChosenModel
         The model.
     directory : path-like
-        As `check_directory` asks for.
+        The directory, which `check_directory` accepts.
     landscape : callable, optional
-        Writes the page of all models that this one was chosen from, such as `Frontier.report`.
+        Writes the page of all models that this one was selected from, such as `Frontier.report`.
     """
     final = check_directory(Path(directory))
     plain, content = model.scorer.parts()
@@ -74,17 +68,17 @@ def write_model(
             "metrics": encode(model.metrics_),
             "facts": model.facts_.to_plain(),
             "scorer": plain,
-            "columns": [column.to_plain() for column in model.columns_],
+            "columns": encode(model.columns_),
             "files": {name: digest_of(own) for name, own in files.items()},
         }
         SAVED.write(temporary, told)
 
 
 def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
-    """Read a model that `ChosenModel.save` wrote.
+    """Load a model that `ChosenModel.save` wrote.
 
-    No code from the directory is run. Estimators other than LightGBM's are read only if all they hold is of
-    an explicit list of classes.
+    No code from the directory is run. Estimators other than LightGBM's are read only if they consist of
+    classes on an explicit list.
 
     Parameters
     ----------
@@ -94,13 +88,17 @@ def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
     Returns
     -------
     ChosenModel
-        It gives exactly the same scores as the model that was saved.
+        Its scores are exactly those of the saved model.
 
     Raises
     ------
     ValueError
         If the directory holds no saved model, or a file is missing, damaged or of another model. The message
         names the file.
+
+    See Also
+    --------
+    fado.models.ChosenModel.save : Saves a model.
     """
     folder, told = Path(directory), SAVED.open(directory)
     try:
@@ -108,11 +106,11 @@ def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
     except DamagedError as error:
         raise ValueError(str(error)) from error.__cause__
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{str(folder / SAVED.name)!r} does not tell of a model: {error}") from error
+        raise ValueError(f"{str(folder / SAVED.name)!r} does not describe a model: {error}") from error
 
 
 def _model_of(folder: Path, told: Mapping[str, Any]) -> ChosenModel:
-    """Make the model that a manifest tells of."""
+    """Make the model that a manifest describes."""
     scorer, digests = told["scorer"], told["files"]
     name = CONTENT.get(scorer["kind"])
     expected = {CARD, PAGE} | ({name} if name else set())
@@ -138,7 +136,7 @@ def _model_of(folder: Path, told: Mapping[str, Any]) -> ChosenModel:
 
 
 def check_directory(directory: Path) -> Path:
-    """Check that a model can be saved in a directory, and give its resolved path.
+    """Check that a model can be saved in a directory, and return its resolved path.
 
     Parameters
     ----------
@@ -152,7 +150,7 @@ def check_directory(directory: Path) -> Path:
     NotADirectoryError
         If it is a file.
     FileExistsError
-        If it holds anything but a saved model.
+        If it holds anything other than a saved model.
     """
     return SAVED.check_directory(directory, NAMES.__contains__)
 

@@ -1,32 +1,38 @@
-"""Checks of many days put together: by month, by day, as a page."""
+"""Many checks combined: by month, by day, as a page."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from fado._checks import check_choice
 from fado._storage import replacing
 from fado.metrics import RATIO_TITLES, Budget, compared_counts
-from fado.models._check import KIND, LAYOUT, VERDICTS, Check, budget_used, counts_of, judge_ratio
+from fado.models._check import (
+    COUNTS,
+    KIND,
+    LAYOUT,
+    VERDICTS,
+    Check,
+    budget_used,
+    counts_of,
+    judge_ratio,
+    without_nan,
+)
 from fado.reporting import render_page
 from fado.tabular import small_groups
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_check", "check_trend"]
-
 PAGE = "trend.html"
 _NAME = re.compile(r"\d{4}-\d\d-\d\d\.json")
-_COUNTS = ("rows", "positives", "false_positives", "true_positives")
+_COLUMNS = "period ratio line value low high level verdict checks rows budget_used drifted threshold"
 
 
 def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
@@ -47,7 +53,7 @@ def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ValueError
-        If a file of the directory that is called like a check is none.
+        If a file of the directory is named like a check and is not one.
     """
     folder = Path(directory)
     folder.mkdir(exist_ok=True)
@@ -60,29 +66,30 @@ def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
 def check_trend(
     checks: str | os.PathLike[str] | Iterable[Check], by: Literal["month", "day"] = "month"
 ) -> pd.DataFrame:
-    """Put checks together: how each ratio, the budget and the columns went from month to month.
+    """Combine checks: each ratio, the budget and the columns, month by month.
 
-    Rows of one month are counted together, so that many checks tell what each alone has too few rows for. No
-    row may be in two of them.
+    Rows of one month are counted together, so that many small checks can decide what each alone has too few
+    rows for. No row may be in two checks.
 
     Parameters
     ----------
     checks : path-like or iterable of Check
         A directory that `add_check` or ``fado predict --history`` wrote, or the checks themselves.
     by : {"month", "day"}, default="month"
-        What to put together. Checks of models that differ in threshold, lines or budget stay apart.
+        The period over which to combine. Checks of models that differ in threshold, lines or budget are not
+        combined.
 
     Returns
     -------
     DataFrame
         One row per month, or day, and ratio: ``period``, ``ratio``, ``line``, ``value``, ``low``, ``high``,
-        their confidence ``level``, ``verdict`` ("held", "missed" or "cannot be told"), ``checks``, ``rows``,
+        their confidence ``level``, ``verdict`` ("held", "missed" or "undecided"), ``checks``, ``rows``,
         ``budget_used`` (1 is all of it), ``drifted`` (columns that drifted in any check) and ``threshold``.
 
     Raises
     ------
     ValueError
-        If a file of the directory that is called like a check is none.
+        If a file of the directory is named like a check and is not one.
     """
     import pandas as pd
 
@@ -91,12 +98,7 @@ def check_trend(
         found = _read_checks(Path(checks))
     else:
         found = sorted((own.to_plain() for own in checks), key=lambda own: str(own["date"]))
-    return pd.DataFrame(_trend(found, by), columns=list(_row_of_nothing()))
-
-
-def _row_of_nothing() -> dict[str, Any]:
-    names = "period ratio line value low high level verdict checks rows budget_used drifted threshold"
-    return dict.fromkeys(names.split())
+    return pd.DataFrame(_trend(found, by), columns=_COLUMNS.split())
 
 
 def _read_checks(folder: Path) -> list[dict[str, Any]]:
@@ -107,7 +109,7 @@ def _read_checks(folder: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a check, refusing what is none."""
+    """Read a check; anything else raises a ValueError."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         whole = (told["kind"], told["format"], told["date"]) == (KIND, LAYOUT, path.stem)
@@ -116,31 +118,29 @@ def _read(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         whole = False
     if not whole:
-        raise ValueError(f"{str(path)!r} is no check of this release: move it out of the directory.")
+        raise ValueError(f"{str(path)!r} is not a check of this release: move it out of the directory.")
     return dict(told)
 
 
 def _trend(checks: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Give a row per period, model and ratio; periods and models in the order in which they come."""
+    """Return a row per period, model and ratio; periods and models in the order in which they come."""
     parts: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for own in checks:
         period = own["date"][:7] if by == "month" else own["date"]
         model = [own["metrics"]["threshold"], own["lines"], own["budget"]["kind"], own["budget"]["limit"]]
         parts.setdefault((period, json.dumps(model)), []).append(own)
     return [
-        {**_row_of_nothing(), "period": period, **row}
-        for (period, _), together in parts.items()
-        for row in _together(together)
+        {"period": period, **row} for (period, _), together in parts.items() for row in _together(together)
     ]
 
 
 def _together(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Count the rows of some checks together, and hold each ratio against its line."""
+    """Count the rows of some checks together, and compare each ratio with its line."""
     first = checks[-1]
     counted: dict[str, dict[str, int]] = {}
     for group in (group for own in checks for group in own["groups"]):
-        sums = counted.setdefault(str(group["group"]), dict.fromkeys(_COUNTS, 0))
-        for name in _COUNTS:
+        sums = counted.setdefault(str(group["group"]), dict.fromkeys(COUNTS, 0))
+        for name in COUNTS:
             sums[name] += int(group[name])
     counts = counts_of(list(counted.values()))
     small = small_groups([own["rows"] for own in counted.values()], int(first["min_group_size"]))
@@ -150,11 +150,7 @@ def _together(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         judged = judge_ratio(ratio, float(line), compared_counts(counts, ~small), (1 - level) / 2)
         rows.append(
             {
-                "ratio": ratio,
-                "line": judged.line,
-                "value": judged.value,
-                "low": judged.low,
-                "high": judged.high,
+                **judged._asdict(),
                 "level": level,
                 "verdict": VERDICTS[judged.held],
                 "checks": len(checks),
@@ -180,17 +176,11 @@ def _page(checks: list[dict[str, Any]]) -> str:
             {
                 "name": ratio,
                 "title": RATIO_TITLES[ratio],
-                "months": [_shown(own) for own in months if own["ratio"] == ratio],
-                "days": [_shown(own) for own in days if own["ratio"] == ratio],
+                "months": [without_nan(own) for own in months if own["ratio"] == ratio],
+                "days": [without_nan(own) for own in days if own["ratio"] == ratio],
             }
             for ratio in dict.fromkeys(own["ratio"] for own in days)
         ],
     }
     scripts = ["numbers.js", "svg.js", "trend.js"]
     return render_page("trend", title="Checks of a model", scripts=scripts, data=data)
-
-
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(own, float) and not np.isfinite(own) else own for name, own in row.items()
-    }

@@ -2,7 +2,7 @@
 
 from fado.reporting._explore import explore_chart, explore_page
 from fado.reporting._landscape import landscape_chart, landscape_page, select_points, tabulate_points
-from fado.reporting._page import card_page, card_text, page_in_frame, render_page, shown_table
+from fado.reporting._page import card_page, card_text, page_in_frame, render_page, shown_table, without_nan
 
 __all__ = [
     "card_page",
@@ -16,4 +16,5 @@ __all__ = [
     "select_points",
     "shown_table",
     "tabulate_points",
+    "without_nan",
 ]

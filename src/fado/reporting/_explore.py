@@ -1,4 +1,4 @@
-"""What there is to see in a table and its values: the page, and its single pictures as Altair charts."""
+"""The page of an exploration, and its single charts with Altair."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fado.reporting._page import load_altair, render_page
-
-__all__ = ["explore_chart", "explore_page"]
 
 SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "aim.js", "main.js")
 BIASES = ("group_size", "prevalence", "separability", "base")
@@ -22,14 +20,14 @@ def explore_page(summary: dict[str, Any]) -> str:
     Parameters
     ----------
     summary : dict
-        All that the page shows, as `fado.Exploration.to_dict` gives it.
+        The content of the page, from `fado.Exploration.to_dict`.
 
     Returns
     -------
     str
         One self-contained text that loads nothing.
     """
-    scripts = list(SCRIPTS)  # and, last, those of what only some pages have to draw
+    scripts = list(SCRIPTS)  # and, last, those of parts that only some pages have
     if any(attribute.get("effects") is not None for attribute in summary.get("attributes", ())):
         scripts.append("effects.js")
     if "pool" in summary:
@@ -38,12 +36,12 @@ def explore_page(summary: dict[str, Any]) -> str:
 
 
 class _Scale(NamedTuple):
-    """What values or utilities can be."""
+    """The range of values or utilities."""
 
     low: float
     high: float
     neutral: float | None
-    cut: float | None = None  # between sure and unsure
+    cut: float | None = None  # between certain and uncertain
 
     def edges(self, bins: int) -> list[float]:
         """Give the edges of equally wide bins."""
@@ -58,13 +56,13 @@ def explore_chart(
     Parameters
     ----------
     summary : dict
-        All that the page shows, as `fado.Exploration.to_dict` gives it.
+        The content of the page, from `fado.Exploration.to_dict`.
     name : str
         "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-        "suspicious"; of values with probabilities, also "aim"; of values that are effects, also "effects"; of
-        measured removals, also "removal"; beside a pool, also "pool".
+        "suspicious"; for values with probabilities also "aim", for effects also "effects", for measured
+        removals also "removal", with a pool also "pool".
     attribute : str or None
-        A protected attribute; None is the first.
+        A protected attribute; None means the first.
     utility : str
         For "utility": one of the summary's.
     alpha : float
@@ -113,7 +111,7 @@ def _bias(altair: Any, entry: dict[str, Any], name: str) -> Any:
 def _suspicious(altair: Any, entry: dict[str, Any]) -> Any:
     found = entry["suspicious"]
     if found is None:
-        raise ValueError("The values came without the models' agreement with the labels: nothing to draw.")
+        raise ValueError("The values do not contain the models' agreement with the labels: nothing to draw.")
     bars = [group | {"number": group["share"]} for group in found["groups"]]
     return _bars(altair, bars, "share contradicted", ".1%", found["sentence"])
 
@@ -146,7 +144,7 @@ def _values_of(altair: Any, values: dict[str, Any], variable: str) -> Any:
 
 def _pool(altair: Any, summary: dict[str, Any], entry: dict[str, Any]) -> Any:
     if "pool" not in summary:
-        raise ValueError("There are no rows without labels to draw: pass them to `explore` as `pool`.")
+        raise ValueError("There are no unlabelled rows to draw: pass them to `explore` as `pool`.")
     part = next(one for one in summary["pool"]["attributes"] if one["name"] == entry["name"])
     panels = []
     for variable in ("v_y", "v_z"):
@@ -218,7 +216,7 @@ def _utility(altair: Any, entry: dict[str, Any], utility: str, alpha: float) -> 
 
 
 def _scale(part: dict[str, Any], variable: str | None = None) -> _Scale:
-    """Read a scale as the page does: of one variable, or of all, or from 0 to 1."""
+    """Read a scale as the page does: of one variable, of all, or from 0 to 1."""
     said = part.get("scales", {}).get(variable, part)
     low, high, neutral = said.get("low", 0.0), said.get("high", 1.0), said.get("neutral")
     inside = neutral if neutral is not None and low < neutral < high else None
@@ -230,7 +228,7 @@ def _domain(altair: Any, scale: _Scale) -> Any:
 
 
 def _histogram(counts: list[Any], scale: _Scale) -> list[tuple[float, Any]]:
-    """Give the middle of every bin with its count, or its share."""
+    """Give the middle of every bin with its count or its share."""
     edges = scale.edges(len(counts))
     return [((a + b) / 2, count) for (a, b), count in zip(pairwise(edges), counts, strict=True)]
 
@@ -265,7 +263,7 @@ def _columns(altair: Any, entry: dict[str, Any], target: str) -> Any:
     """Draw the columns that matter most: two bars each, for the attribute and for the target."""
     part = entry["columns"]
     key = "gain" if part["basis"] == "gains" else "alone"
-    kinds = {f"gives {entry['name']} away": "z", f"matters for {target}": "y"}
+    kinds = {f"reveals {entry['name']}": "z", f"matters for {target}": "y"}
     drawn = [part["columns"][place] for place in part["drawn"]]
     rows = [
         {"column": row["name"], "which": which, "share": row[f"{key}_{letter}"]}
@@ -294,8 +292,8 @@ def _aim(altair: Any, entry: dict[str, Any]) -> Any:
     part = entry.get("aim")
     if part is None:
         raise ValueError(
-            "The values came without the models' probabilities of labels and groups, which this needs: value "
-            "the rows with `OutOfBagEntropy(keep_probabilities=True)`."
+            "This needs probabilities of labels and groups, which the values do not contain: value the rows "
+            "with `OutOfBagEntropy(keep_probabilities=True)`."
         )
     curve, bound = "ratio", f"lower bound at {part['confidence']:.0%} confidence"
     rows = [
@@ -338,7 +336,7 @@ def _effects(altair: Any, entry: dict[str, Any]) -> Any:
     """Draw the sums of effects per group and label, a panel per metric."""
     part = entry.get("effects")
     if part is None or not part["cells"]:
-        raise ValueError(f"The values of {entry['name']!r} are no effects: nothing to draw.")
+        raise ValueError(f"The values of {entry['name']!r} are not effects: nothing to draw.")
     panels = [
         altair.Chart(
             pd.DataFrame(
@@ -363,7 +361,7 @@ def _effects(altair: Any, entry: dict[str, Any]) -> Any:
 
 
 def _removal(altair: Any, entry: dict[str, Any]) -> Any:
-    """Draw how the metrics changed as the most harmful rows went, as retraining measured it."""
+    """Draw the measured changes of the metrics when the most harmful rows are removed."""
     part = entry.get("effects")
     points = [one for one in part["curve"] if one["measured"] is not None] if part is not None else []
     if part is None or not points:

@@ -27,31 +27,31 @@ _SIZE = 340
 
 
 def landscape_page(content: dict[str, Any]) -> str:
-    """Render all that a report tells as a page that makes no request.
+    """Render a report as a page that makes no request.
 
-    The page's own script draws the landscape and chooses the models above the line, which its reader moves.
+    The page's script draws the landscape and selects the models above the line, which the reader can move.
 
     Parameters
     ----------
     content : dict
-        Plain data; numbers to be read are texts already, except those of models.
+        Plain data; numbers are formatted as text, except those of models.
 
-        - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
-          that stand below them.
-        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on,
-          which the page draws; ``first_looks``, whether some were trained in part and may not be chosen.
+        - ``models``, the number of models; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
+          below them.
+        - ``rule``, the first line; ``chosen_on``, the part that selects models, which the page draws;
+          ``first_looks``, whether some models were trained in part and cannot be selected.
         - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``),
           whether a model decides ``alone``, and the ``statuses`` of the models; ``marks``, what the shapes
-          stand for, in words.
-        - ``titles``, of the ratios; ``attributes``, what to call the groups that each is shown of: all, and,
-          if there are several attributes to choose from, those of each. A view is one ratio of one of
-          them; the views of the first ratio come first.
-        - ``points``, what `tabulate_points` gives of the views, with two frontiers of each part: of the
-          models that need no group, and of those that do, and the ``order`` in which rows are chosen above a
-          line. The page opens on the first view.
-          Rows by falling true-positive rate on the part that they are chosen on.
-        - ``figures``, the metrics that a model's card tells: the ``name`` of each, without that of its part,
-          and its ``title``.
+          mean, in words.
+        - ``titles``, of the ratios; ``attributes``, the names of the attributes to choose from: all, and, if
+          there are several, each of them. A view is one ratio of one attribute; the views of the first ratio
+          come first.
+        - ``points``, the result of `tabulate_points` for the views, with two frontiers of each part (models
+          that need no group, and models that do), and the ``order`` in which rows are selected above a line.
+          The page shows the first view first. Rows are sorted by true-positive rate, from high to low, on
+          the part that selects models.
+        - ``figures``, the metrics on a model's card: the ``name`` of each, without that of its part, and its
+          ``title``.
         - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``), and whether
           they are ``ranked``.
         - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
@@ -73,16 +73,17 @@ def tabulate_points(
     frame: pd.DataFrame,
     views: Sequence[Mapping[str, Any]],
     *,
+    rows: Any = slice(None),
     setting_columns: Sequence[str],
     model_columns: Sequence[str],
     metrics: Sequence[str],
     counts: Sequence[str] = (),
     barred: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give the models of several landscapes as plain data.
+    """Return the models of several landscapes as plain data.
 
-    Metrics are told in millionths, rounded down: whether one reaches a line of at most six decimals is what
-    the metric itself says.
+    Metrics are in millionths, rounded down, so that a metric reaches a line of up to six decimals if and only
+    if its millionths do.
 
     Parameters
     ----------
@@ -90,22 +91,23 @@ def tabulate_points(
         One row per model, with ``intervention``, ``alpha`` (missing where there is none), the number of the
         ``model``, and the columns named below.
     views : sequence of dict
-        Of each landscape the ``ratio``, as columns of `frame` call it behind the name of a part
-        (``"fpr_ratio"`` for ``test_fpr_ratio``), and by part its ``frontiers``: masks of the rows on
-        them.
+        For each landscape the ``ratio``, by the name of its columns without the part (``"fpr_ratio"`` for
+        ``test_fpr_ratio``), and by part its ``frontiers``: masks of their rows.
+    rows : ndarray of int, optional
+        The positions of the rows that are tabulated, in order; all of them by default. Masks are of all rows.
     setting_columns, model_columns : sequence of str
-        The columns that tell an intervention's settings, and those that tell a model's parameters.
+        The columns of an intervention's settings, and those of a model's parameters.
     metrics, counts : sequence of str
         The columns of metrics, and those of whole numbers.
     barred : mapping
-        Of each part that models are measured on, the mask of the rows that may not be compared there.
+        For each part, the mask of the rows that cannot be compared there.
 
     Returns
     -------
     dict
-        ``settings`` and ``models``, what is told of each; per row the positions of its ``setting`` and its
-        ``model`` among them; ``metrics`` and ``counts``, by name, None where there is none; ``barred``, the
-        positions of rows, by part; and ``views``, with positions for masks.
+        ``settings`` and ``models``, each once; per row the positions of its ``setting`` and its ``model``
+        among them; ``metrics`` and ``counts`` by name, None where missing; ``barred``, positions of rows by
+        part; and ``views``, with positions instead of masks.
 
     Examples
     --------
@@ -121,6 +123,7 @@ def tabulate_points(
     >>> table["setting"], table["model"], table["metrics"]["test_fpr_ratio"]
     ([0, 1], [0, 0], [500000, 799999])
     """
+    frame = frame.iloc[rows]
     texts = [_words(row) for row in frame[list(setting_columns)].to_dict("records")] or [""] * len(frame)
     setting, kinds = _told_once(
         [
@@ -137,12 +140,13 @@ def tabulate_points(
         "model": model,
         "metrics": {name: _millionths(frame[name].to_numpy(dtype=np.float64)) for name in metrics},
         "counts": {name: _whole(frame[name]) for name in counts},
-        "barred": {part: _positions(mask) for part, mask in barred.items()},
+        "barred": {part: _positions(mask, rows) for part, mask in barred.items()},
         "views": [
             {
                 **view,
                 "frontiers": {
-                    part: [_positions(mask) for mask in masks] for part, masks in view["frontiers"].items()
+                    part: [_positions(mask, rows) for mask in masks]
+                    for part, masks in view["frontiers"].items()
                 },
             }
             for view in views
@@ -151,7 +155,7 @@ def tabulate_points(
 
 
 def select_points(table: dict[str, Any], which: int) -> list[dict[str, Any]]:
-    """Give the points of one landscape on the test part, those on a frontier last, to be drawn on top."""
+    """Return the points of one landscape on test data; those on a frontier come last, to be on top."""
     view = table["views"][which]
     tpr, ratio = (table["metrics"][f"test_{name}"] for name in ("tpr", view["ratio"]))
     barred, frontier = set(table["barred"]["test"]), set().union(*view["frontiers"]["test"])
@@ -170,7 +174,7 @@ def select_points(table: dict[str, Any], which: int) -> list[dict[str, Any]]:
 
 
 def _told_once(told: Sequence[Any]) -> tuple[list[int], list[Any]]:
-    """Give the position of everything told among what is told, and that, each once."""
+    """Return the position of each entry among the distinct entries, and these."""
     number = {one: position for position, one in enumerate(dict.fromkeys(told))}
     return [number[one] for one in told], list(number)
 
@@ -183,7 +187,7 @@ def _words(row: dict[Any, Any]) -> str:
 
 
 def _millionths(numbers: Any) -> list[int | None]:
-    """Count the millionths that numbers reach; None where there is no finite number."""
+    """Round numbers down to millionths; None where a number is not finite."""
     finite = np.isfinite(numbers)
     known = np.where(finite, numbers, 0.0)
     whole = np.floor(known * MILLION)
@@ -192,8 +196,9 @@ def _millionths(numbers: Any) -> list[int | None]:
     return [int(one) if there else None for one, there in zip(whole, finite, strict=True)]
 
 
-def _positions(mask: Any) -> list[int]:
-    return [int(position) for position in np.flatnonzero(np.asarray(mask, dtype=np.bool_))]
+def _positions(mask: Any, rows: Any) -> list[int]:
+    found: list[int] = np.flatnonzero(np.asarray(mask, dtype=np.bool_)[rows]).tolist()
+    return found
 
 
 def _whole(column: pd.Series) -> list[int | None]:
@@ -202,7 +207,7 @@ def _whole(column: pd.Series) -> list[int | None]:
 
 
 def _plain(value: Any) -> Any:
-    """Give a value as JSON has it, None for what is missing."""
+    """Return a value for JSON, None if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if isinstance(value, np.generic) else value
@@ -211,19 +216,19 @@ def _plain(value: Any) -> Any:
 def landscape_chart(
     points: list[dict[str, Any]], *, title: str, rule: float, looks: Sequence[dict[str, Any]], zoom: bool
 ) -> Any:
-    """Make the chart of a landscape, with its points in it.
+    """Make the chart of a landscape.
 
     Parameters
     ----------
     points : list of dict
-        What `select_points` gives.
+        The points from `select_points`.
     title : str
-        What the ratio is.
+        The title of the ratio.
     rule : float
         The ratio at which a line is drawn.
     looks : sequence of dict
-        How every intervention looks, in the order of display: its ``name``; the ``shape`` of its marks; their
-        ``colour``, or None if alpha gives it.
+        The mark of every intervention, in the order of display: its ``name``, its ``shape``, and its
+        ``colour``, or None if alpha sets it.
     zoom : bool
         Whether to show the corner of the best models instead of all.
 
@@ -271,7 +276,7 @@ def landscape_chart(
 
 
 def _by_intervention(looks: list[dict[str, Any]], key: str, title: str) -> dict[str, Any]:
-    """Encode interventions by how they look; the legend of none is left out."""
+    """Encode interventions by shape or colour; an empty legend is left out."""
     return {
         "field": "intervention",
         "type": "nominal",
@@ -288,7 +293,7 @@ def _layer(
     x: list[float],
     y: list[float],
 ) -> dict[str, Any]:
-    """Give the points that alpha colours or those of the baselines; the two differ in what colour means."""
+    """Return the layer of points that alpha colours, or that of the baselines."""
     names = [look["name"] for look in looks]
     return {
         "transform": [{"filter": {"field": "intervention", "oneOf": names}}],
@@ -323,13 +328,13 @@ def _axis(field: str, title: str, domain: list[float]) -> dict[str, Any]:
 
 
 def _all_ranges(points: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    """Give the ranges that show all points."""
+    """Return the ranges that show all points."""
     best = max((point["tpr"] for point in points), default=1.0)
     return [0.0, min(math.ceil(20 * best + 0.5) / 20, 1.0)], [0.0, 1.0]
 
 
 def _corner(points: list[dict[str, Any]], rule: float) -> tuple[list[float], list[float]]:
-    """Give the ranges that show the whole frontier, and at least the best tenth of true-positive rates."""
+    """Return the ranges that show the whole frontier, and at least the best tenth of true-positive rates."""
     best = max((point["tpr"] for point in points), default=1.0)
     front = [point for point in points if point["frontier"]]
     left = min([0.9 * best, *(point["tpr"] - 0.01 for point in front)])

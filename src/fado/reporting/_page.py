@@ -1,8 +1,8 @@
-"""Pages: one self-contained text each, from templates and plain data; and what notebooks show of them.
+"""Pages: self-contained HTML texts from templates and plain data, and their form in notebooks.
 
-Whatever the data contain reaches the page as JSON inside a data block, with every character escaped that
-could end the block or that JavaScript treats as a line's end; the page's script only ever sets it as text.
-The content security policy allows the page's own style and script, by their hashes, and nothing else.
+All data reach the page as JSON inside a data block. Every character that could end the block, or that
+JavaScript treats as the end of a line, is escaped, and the page's script only inserts data as text. The
+content security policy allows the page's own style and script, by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -21,16 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "card_page",
-    "card_text",
-    "load_altair",
-    "page_in_frame",
-    "render_page",
-    "shown_table",
-    "written_out",
-]
 
 DIGITS = 6
 
@@ -45,14 +36,14 @@ def render_page(page: str, *, title: str, scripts: Sequence[str], data: Any) -> 
     Parameters
     ----------
     page : str
-        The folder of the page's own templates: ``body.html``, ``page.css`` and its scripts. The frame of the
-        page, the base of its style and ``dom.js``, which stands before its scripts, are what all pages share.
+        The folder of the page's own templates: ``body.html``, ``page.css`` and its scripts. All pages share
+        ``page.html``, ``base.css`` and ``dom.js``, which comes before the scripts.
     title : str
-        The page's title; of ours, not of the data.
+        The title of the page, which must not come from the data.
     scripts : sequence of str
-        Names of the page's scripts, in the order in which they run: its own, or those that pages share.
+        Names of the page's scripts in the order in which they run: its own, or shared ones.
     data : plain data
-        All that comes from the data, as JSON can hold it.
+        All content that comes from the data, for JSON.
 
     Returns
     -------
@@ -90,7 +81,7 @@ def _as_json(data: Any) -> str:
 
 
 def _compact(value: Any) -> Any:
-    """Round numbers to what a page can show, and make characters visible that change those around them."""
+    """Round numbers, and make invisible characters visible that change the text around them."""
     if isinstance(value, dict):
         return {_compact(key): _compact(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -102,8 +93,23 @@ def _compact(value: Any) -> Any:
     return value
 
 
+def without_nan(value: Any) -> Any:
+    """Return plain data with None in place of NaN, which JSON does not have.
+
+    Parameters
+    ----------
+    value : plain data
+        Lists and dicts may hold others.
+    """
+    if isinstance(value, dict):
+        return {key: without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def written_out(text: str) -> str:
-    r"""Make characters visible that cannot be seen and change those around them.
+    r"""Make invisible characters visible that change the text around them.
 
     Examples
     --------
@@ -117,7 +123,7 @@ def written_out(text: str) -> str:
 
 
 def page_in_frame(page: str, height: int) -> str:
-    """Give a page as an output of a notebook.
+    """Return a page as an output for a notebook.
 
     A frame keeps the notebook's styles out of the page, and the page's scripts out of the notebook.
 
@@ -126,7 +132,7 @@ def page_in_frame(page: str, height: int) -> str:
     page : str
         The whole page.
     height : int
-        Of the frame, in pixels.
+        Height of the frame in pixels.
     """
     return (
         f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page)}" '
@@ -135,16 +141,16 @@ def page_in_frame(page: str, height: int) -> str:
 
 
 def shown_table(title: str, texts: Sequence[str], table: pd.DataFrame | None = None) -> str:
-    """Give a title, some sentences and a table as an output of a notebook.
+    """Return a title, some sentences and a table as an output for a notebook.
 
     Parameters
     ----------
     title : str
-        What it is.
+        The title.
     texts : sequence of str
         Sentences.
     table : DataFrame, optional
-        Numbers and texts; what is missing is left empty, and the index is not shown.
+        Numbers and texts; missing entries are empty, and the index is not shown.
 
     Examples
     --------
@@ -165,7 +171,7 @@ def _escaped(text: str) -> str:
 
 
 def load_altair() -> Any:
-    """Import Altair, or say how to get it."""
+    """Import Altair, or say how to install it."""
     try:
         import altair
     except ModuleNotFoundError as error:
@@ -175,8 +181,8 @@ def load_altair() -> Any:
     return altair
 
 
-# What begins or ends emphasis, code, links, images, HTML, tables, entities or formulas; addresses that some
-# readers turn into links; and underscores, except within words, where they mean nothing.
+# Characters that begin or end emphasis, code, links, images, HTML, tables, entities or formulas; addresses
+# that some programs turn into links; and underscores, except within words.
 _MARKS = re.compile(r"[\\`*\[\]<>|&~$@!]|(?<=[a-z]):(?=//)|(?<=www)\.|(?<!\w)_|_(?!\w)", re.IGNORECASE)
 _STARTS = re.compile(r"^(\d*)([#+=.)-])")
 
@@ -187,7 +193,7 @@ def card_page(content: dict[str, Any]) -> str:
     Parameters
     ----------
     content : dict
-        Plain data, all to be read as they are.
+        Plain data, shown as they are.
 
         - ``title``, ``footer``: texts; ``lead``: a list of texts; ``fields``: pairs of texts.
         - ``verdict``: its ``outcome`` ("reached" or "missed", either perhaps "by the estimate", or None) and
@@ -250,7 +256,7 @@ def card_text(content: dict[str, Any]) -> str:
 
 
 class CardText(str):
-    """A text that notebooks show as what it is."""
+    """A text that notebooks show as Markdown."""
 
     __slots__ = ()
 
@@ -259,7 +265,7 @@ class CardText(str):
 
 
 def _line(text: str) -> str:
-    """Give a text that may begin a line, and begins neither a heading nor a list by it."""
+    """Escape the start of a text so that it begins neither a heading nor a list."""
     return _STARTS.sub(lambda start: f"{start[1]}\\{start[2]}", _marked(text.strip()))
 
 

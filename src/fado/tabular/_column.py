@@ -1,4 +1,4 @@
-"""One column of any library, as Arrow holds it."""
+"""One column of any library, as Arrow data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Column", "column_from", "is_frame", "is_text"]
-
 
 @dataclass(frozen=True)
 class Column:
@@ -23,17 +21,17 @@ class Column:
     Parameters
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     data : pyarrow.ChunkedArray
         Numbers or booleans; for a column of levels, int32 codes. Missing entries are null or NaN.
     levels : tuple of str or None
         The sorted levels of a string or categorical column; None for numbers.
     labels : tuple or None
-        What the user wrote for each level, where it is no text: the numbers or booleans of a categorical.
+        The numbers or booleans of a categorical, by level; None for text.
     declared : tuple of int or None
-        Of a categorical, the place of each level among the categories that it declares.
+        For a categorical, the position of each level among its declared categories.
     named : bool
-        Whether the user gave it its name, and not we for want of one.
+        Whether the user named it.
     """
 
     name: str
@@ -52,16 +50,16 @@ class Column:
         return pa.types.is_boolean(self.data.type)
 
     def numbers(self) -> npt.NDArray[np.float64]:
-        """Give the numbers (or codes) as float64, with NaN where the entry is missing."""
+        """Return the numbers (or codes) as float64, with NaN where the entry is missing."""
         data = self.data.cast(pa.int8()) if self.is_boolean else self.data
         return data.cast(pa.float64(), safe=False).to_numpy()
 
     def codes(self) -> npt.NDArray[np.int32]:
-        """Give the codes of a column of levels, -1 where the entry is missing."""
+        """Return the codes of a column of levels, -1 where the entry is missing."""
         return self.data.fill_null(-1).to_numpy().astype(np.int32, copy=False)
 
     def encode(self) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[Any]]:
-        """Give codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
+        """Return codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
         if self.labels is not None:
             places_of = np.append(np.argsort(self._by_value), -1).astype(np.int32)
             return places_of[self.codes()], [self.labels[place] for place in self._by_value]
@@ -71,40 +69,40 @@ class Column:
             codes, entries = pd.factorize(self.numbers() + 0.0, sort=True)  # + 0.0: one zero, not two
             return codes.astype(np.int32), entries
         exact: Any = pd.arrays.IntegerArray(self.data.fill_null(0).to_numpy(), self.data.is_null().to_numpy())
-        codes, entries = pd.factorize(exact, sort=True)  # large ones are no floats
+        codes, entries = pd.factorize(exact, sort=True)  # large ones do not fit a float
         return codes.astype(np.int32), entries.to_numpy(self.data.type.to_pandas_dtype())
 
     def label_of(self, entry: Any) -> Any:
-        """Give an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
+        """Return an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
         if self.levels is not None:
             return entry
         return _as_written(bool(entry) if self.is_boolean else entry)
 
     def to_pandas(self) -> Any:
-        """Give the column as pandas holds it: numbers, or text."""
+        """Return the column for pandas: numbers, or text."""
         if self.levels is None:
             return self.numbers()
         return pa.array(self.levels, pa.large_string()).take(self.data.combine_chunks()).to_pandas()
 
     def with_levels(self, levels: Sequence[str]) -> Column:
-        """Give a column of levels in codes into others; entries that are none of them are missing."""
+        """Return the column with codes into other levels; entries that are not among them are missing."""
         place = {level: code for code, level in enumerate(levels)}
         translated = pa.array([place.get(level) for level in self.levels or ()], pa.int32())
         codes = translated.take(self.data.combine_chunks())
         return Column(self.name, pa.chunked_array([codes]), tuple(levels))
 
     def digest(self) -> bytes:
-        """Give a key of the contents alone: neither the name nor how the entries are stored changes it."""
+        """Return a digest of the contents, whatever the name and the storage type."""
         numbers = self.numbers() + 0.0  # a copy, without negative zeros
         numbers[np.isnan(numbers)] = np.nan
         return hashlib.blake2b(numbers.data, digest_size=16).digest()
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Column:
-        """Give the column at some row positions; levels keep their codes, whether or not they occur."""
+        """Return the column at some row positions; levels keep their codes, whether or not they occur."""
         return replace(self, data=self.data.take(pa.array(rows)))
 
     def without_unused_levels(self) -> Column:
-        """Give the column with only those levels that occur."""
+        """Return the column with only those levels that occur."""
         if self.levels is None:
             return self
         used = sorted(self.data.drop_null().unique().to_pylist())
@@ -119,7 +117,7 @@ class Column:
 
     @property
     def declared_places(self) -> tuple[int, ...] | None:
-        """Where a categorical declares each of the entries that `encode` gives; None if it declares none."""
+        """The declared position of each entry that `encode` returns; None if it is not a categorical."""
         if self.declared is None or self.labels is None:
             return self.declared
         return tuple(self.declared[place] for place in self._by_value)
@@ -134,7 +132,7 @@ class Column:
 def column_from(name: str, values: Any, *, times: bool = False) -> Column:
     """Read one column: list, numpy array, pandas or polars Series, Arrow array.
 
-    Dates and times, which models have no use for, are refused, or with `times` numbers that tell them apart.
+    Dates and times are refused, because models cannot use them; with `times` they become numbers.
     """
     data = _arrow(name, values)
     kind = data.type
@@ -155,19 +153,19 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether a type is text in any of its forms."""
+    """Return whether a type is text in any of its forms."""
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def _as_written(number: Any) -> Any:
-    """Give a number or boolean as the user would write it: 3 rather than 3.0."""
+    """Return a number or boolean as a user would write it: 3 rather than 3.0."""
     if isinstance(number, bool):
         return number
     return int(number) if float(number).is_integer() else float(number)
 
 
 def _arrow(name: str, values: Any) -> pa.ChunkedArray:
-    """Bring one column into Arrow memory, without a copy where its library allows it."""
+    """Convert one column to Arrow, without a copy where possible."""
     import narwhals as nw
 
     if isinstance(values, nw.Series):
@@ -205,7 +203,7 @@ def _native(name: str, values: npt.NDArray[Any]) -> Any:
 
 
 def _plain_pandas(name: str, values: Any) -> Any:
-    """Turn what Arrow does not take from pandas into what it does: sparse columns, bands of `pd.cut`."""
+    """Convert what Arrow does not accept from pandas: sparse columns, bands of `pd.cut`."""
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufc":
         return values if values.dtype.isnative and values.dtype.itemsize <= 8 else _native(name, values)
     if isinstance(values.dtype, pd.SparseDtype):
@@ -222,7 +220,7 @@ def _plain_pandas(name: str, values: Any) -> Any:
 
 
 def _without_128_bits(values: Any) -> Any:
-    """Give a polars column of 128-bit numbers as 64-bit ones, whole if they fit; any other as it is."""
+    """Return a polars column of 128-bit numbers as 64-bit ones, integers if they fit."""
     import polars as pl
 
     if values.dtype not in (getattr(pl, "Int128", None), getattr(pl, "UInt128", None)):
@@ -234,7 +232,7 @@ def _without_128_bits(values: Any) -> Any:
 
 
 def _mixed(name: str, values: Any) -> Exception:
-    """Say what is wrong with a column that fits no single type."""
+    """Return the error for a column that mixes types."""
     found = sorted({type(value).__name__ for value in values if value is not None})
     if found == ["int"]:
         return ValueError(
@@ -261,7 +259,7 @@ def _levelled(name: str, data: pa.ChunkedArray) -> Column:
     data = data.unify_dictionaries()
     categories = data.chunk(0).dictionary if data.num_chunks else pa.array([], data.type.value_type)
     kind = categories.type
-    if pa.types.is_floating(kind):  # NaN is no category
+    if pa.types.is_floating(kind):  # NaN is not a category
         categories = pc.if_else(pc.is_nan(categories), pa.scalar(None, kind), categories)
     texts = categories.cast(pa.large_string())
     places = pa.concat_arrays([pa.array([], data.type.index_type), *(part.indices for part in data.chunks)])
@@ -277,7 +275,7 @@ def _levelled(name: str, data: pa.ChunkedArray) -> Column:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether this is a table with named columns: pandas, polars or pyarrow."""
+    """Return whether this is a table with named columns: pandas, polars or pyarrow."""
     import narwhals as nw
 
     known = nw.dependencies

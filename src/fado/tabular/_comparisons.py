@@ -1,4 +1,4 @@
-"""Targets and protected attributes as they are written: a column's name, or columns compared with values."""
+"""Targets and protected attributes from expressions: a column's name, or columns compared with values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from fado.tabular._expressions import Comparison, Junction, parse
 from fado.tabular._table import open_table
 from fado.tabular._variables import MISSING, Variable, check_attribute_names, is_label, variable_from
 
-__all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
-
 GroupNames = Mapping[str, Mapping[Any, str] | Sequence[str]]
 
 _ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-_UNTOLD = {"null", "Null", "object"}  # types that do not tell what a column without rows holds
+_UNTOLD = {"null", "Null", "object"}  # types of columns whose content is unknown without rows
 
 
 def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Series:
@@ -48,21 +46,21 @@ def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Se
         parenthesis, an ``&`` or a ``|``; around other text they are optional. Numbers are compared as
         numbers; text, categories and booleans only with ``==``, ``!=`` and ``in``.
     named : bool, default=False
-        Whether groups of comparisons are called by what they compare, ``"age >= 50"`` and ``"age < 50"``, as
-        on the command line, instead of True and False.
+        Whether groups of comparisons get names, ``"age >= 50"`` and ``"age < 50"``, as on the command line,
+        instead of True and False.
 
     Returns
     -------
     pandas.Series
         The column itself, or, for comparisons, a series of pandas' nullable ``boolean`` type, or of text,
-        named like the expression. A comparison is unknown where its column is missing. Of several, the entry
-        is missing only where those that are known do not decide: ``true | unknown`` is true, ``false &
-        unknown`` is false. A pandas table's index is kept.
+        named like the expression. A comparison is unknown where its column is missing. For several, the entry
+        is missing only where the known ones do not decide: ``true | unknown`` is true, ``false & unknown`` is
+        false. A pandas table's index is kept.
 
     Raises
     ------
     ValueError
-        If no such column exists, or the comparison makes no sense for the column.
+        If no such column exists, or the column cannot be compared like this.
     TypeError
         If ``frame`` is not a table, or ``expression`` is not a string.
 
@@ -99,8 +97,8 @@ def read_attributes(
 ) -> tuple[Expression, ...]:
     """Read protected attributes over the columns of a table; they must differ from each other and the target.
 
-    `group_names` says what groups are called: per attribute names by label; of comparisons also two names,
-    first of the rows where they hold.
+    `group_names` has names of groups: per attribute names by label; for comparisons also two names, first for
+    the rows where they hold.
 
     Examples
     --------
@@ -123,7 +121,7 @@ def read_attributes(
         if name not in found:
             shown = list_names([repr(known) for known in found])
             raise ValueError(
-                f"`group_names` names {text!r}, which is none of the protected attributes {shown}."
+                f"`group_names` names {text!r}, which is not one of the protected attributes {shown}."
             )
         found[name] = found[name].with_names(names)
     return tuple(found.values())
@@ -131,7 +129,7 @@ def read_attributes(
 
 @dataclass(frozen=True)
 class Expression:
-    """A target or a protected attribute as it is written: a column, or comparisons of columns.
+    """A target or a protected attribute as an expression: a column, or comparisons of columns.
 
     Parameters
     ----------
@@ -140,11 +138,11 @@ class Expression:
     sources : tuple of str
         The columns that it reads, each once.
     tree : Comparison or Junction
-        What it says; a comparison without a symbol is a column as it stands.
+        The parsed expression; a comparison without a symbol is a column as it is.
     argument : str
-        What messages call it.
+        Its name in messages.
     names : mapping of str to str
-        What some groups are called, by the text of their labels.
+        The names of some groups, by the text of their labels.
 
     Examples
     --------
@@ -163,22 +161,22 @@ class Expression:
 
     @classmethod
     def of(cls, columns: Sequence[object], expression: str, argument: str = "expression") -> Expression:
-        """Read an expression over the columns of a table; `argument` is what messages call it."""
+        """Read an expression over the columns of a table; `argument` is its name in messages."""
         tree = parse(columns, expression, argument)
         return cls(tree.name, tuple(dict.fromkeys(own.column for own in tree.comparisons)), tree, argument)
 
     @property
     def is_column(self) -> bool:
-        """Whether it is a column as it stands."""
+        """Whether it is a column as it is."""
         return isinstance(self.tree, Comparison) and not self.tree.symbol
 
     @property
     def group_titles(self) -> tuple[str, str]:
-        """What rows are called where comparisons hold, and where they do not."""
+        """The names of the groups where comparisons hold, and where they do not."""
         return self.called(True), self.called(False)
 
     def called(self, label: Any) -> Any:
-        """Give what a group is called: its name, what comparisons say for True and False, or the label."""
+        """Return the name of a group: the given one, that of a comparison's outcome, or the label."""
         if not self.is_column and isinstance(label, bool):
             label = self.tree.titles[not label]
         if not self.names:
@@ -186,17 +184,17 @@ class Expression:
         return next((name for text, name in self.names.items() if is_label(label, text)), str(label))
 
     def with_names(self, names: Mapping[Any, str] | Sequence[str]) -> Expression:
-        """Give the same with names of groups: by label, or two of comparisons, the first where they hold."""
+        """Return a copy with names of groups: by label, or two for a comparison, first where it holds."""
         where = f"`group_names` of {self.name!r}"
         if isinstance(names, str) or not isinstance(names, Mapping | Sequence):
             raise TypeError(f"{where} must be a mapping or a sequence, got {names!r}.")
         if not isinstance(names, Mapping):
             if self.is_column:
-                raise ValueError(f"{where} must say which group each name is of, as in '1=men, 2=women'.")
+                raise ValueError(f"{where} must say which group each name is for, as in '1=men, 2=women'.")
             if len(names) != 2:
                 raise ValueError(
-                    f"{where} must be two names, first of the rows where it holds, then of those where it "
-                    f"does not, got {len(names)}; put quotes around a name that holds a comma."
+                    f"{where} must be two names, first for the rows where it holds, then for the others, got "
+                    f"{len(names)}; put quotes around a name that contains a comma."
                 )
             names = dict(zip((True, False), names, strict=True))
         given = {str(label): str(name).strip() for label, name in names.items()}
@@ -208,14 +206,14 @@ class Expression:
             given = {titles[label.lower()]: name for label, name in given.items()}
         for name in given.values():
             if name in ("", MISSING):
-                raise ValueError(f"{where} must be words that tell groups apart, got {name!r}.")
+                raise ValueError(f"{where} must be names that distinguish groups, got {name!r}.")
         named = replace(self, names=given)
         if not self.is_column:
             named._check_names(self.tree.titles)
         return named
 
     def check_apart(self, argument: str, names: Sequence[str | None]) -> None:
-        """Refuse columns, named by an argument, that this, the target, is read from."""
+        """Refuse columns, named by an argument, that the target is read from."""
         for name in names:
             if name in self.sources:
                 made = "of which the target is made, so that no model sees it"
@@ -229,7 +227,7 @@ class Expression:
         return first if self.is_column else pd.Series(self._holds(table), first.index, name=self.name)
 
     def groups(self, frame: Any) -> pd.Series:
-        """Read the attribute by what its groups are called."""
+        """Read the attribute as the names of its groups."""
         entries = self.entries(frame)
         if self.is_column and not self.names:
             return entries
@@ -240,17 +238,17 @@ class Expression:
         return pd.Series(by_row, entries.index, dtype=object, name=self.name)
 
     def read(self, table: pa.Table, *, named: bool = True) -> Any:
-        """Give a column of an Arrow table as it stands, or what comparisons say, by names or as booleans."""
+        """Return a column of an Arrow table as it is, or the outcome of comparisons, as names or booleans."""
         if self.is_column and not self.names:
             return table.column(self.sources[0])
         table = table.select(list(self.sources))
         return self.groups(table) if named else pa.chunked_array([pa.array(self.entries(table))])
 
     def check(self, frame: Any) -> None:
-        """Refuse comparisons that do not tell the rows apart, and names of groups that no row is in.
+        """Refuse comparisons with the same outcome in every row, and names of groups without rows.
 
-        Values of a list that no row has are named in a warning; so are comparisons beside a ``|`` that come
-        out alike in every row.
+        A warning names values of a list that no row has, and comparisons beside a ``|`` that have the same
+        outcome in every row.
 
         Examples
         --------
@@ -289,7 +287,7 @@ class Expression:
             )
 
     def check_named(self, variable: Variable) -> None:
-        """Refuse names of groups that are not there, and those that would make one group of two."""
+        """Refuse names of groups that do not exist, and the same name for two groups."""
         if variable.kind == "continuous":
             raise ValueError(
                 f"`group_names` of {self.name!r} are for groups, and it has more than 20 different numbers: "
@@ -304,18 +302,18 @@ class Expression:
                 texts = [str(label) for label in labels]
                 shown = f"; its groups are {list_names([repr(own) for own in texts])}."
                 raise ValueError(
-                    f"{where} names {text!r}, a group of no row{closest_names(text, texts, shown)}"
+                    f"{where} names {text!r}, which no row has{closest_names(text, texts, shown)}"
                 )
         titles = [self.called(label) for label in labels]
         for title in titles:
             if titles.count(title) > 1:
-                raise ValueError(f"{where} gives two groups the name {title!r}: give each its own.")
+                raise ValueError(f"{where} gives two groups the name {title!r}: give each another name.")
 
     def _column(self, table: Any) -> Column:
         return column_from(self.name, table[self.sources[0]].to_native())
 
     def _holds(self, table: Any, part: Comparison | Junction | None = None) -> pd.arrays.BooleanArray:
-        """Tell row by row whether comparisons hold, by three-valued logic."""
+        """Return row by row whether comparisons hold, in three-valued logic."""
         part = self.tree if part is None else part
         if isinstance(part, Junction):
             join = operator.and_ if part.symbol == "&" else operator.or_
@@ -327,7 +325,7 @@ class Expression:
 
 
 def _one_sided(outcome: pd.arrays.BooleanArray) -> str:
-    """Say where a comparison is true if that is everywhere or nowhere."""
+    """Describe the outcome of a comparison that is the same in every row."""
     known = outcome.dropna().to_numpy(dtype=bool)
     if not len(known):
         return "is missing in every row"
@@ -337,7 +335,7 @@ def _one_sided(outcome: pd.arrays.BooleanArray) -> str:
 
 
 def _told(comparison: Comparison, entries: npt.NDArray[Any]) -> str:
-    """Say what a column holds, and what comes close to what was asked for."""
+    """Describe what a column holds, and names close to the requested one."""
     column = repr(comparison.column)
     if not len(entries):
         return f"{column} holds nothing."
@@ -354,9 +352,9 @@ def _to_pandas(table: Any, column: str) -> pd.Series:
 
 
 def _entries(table: Any, name: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
-    """Give codes into a column's sorted entries, and these: booleans, text as objects, or numbers.
+    """Return codes into a column's sorted entries, and these: booleans, text as objects, or numbers.
 
-    Numbers are of the column's own type, but entries are void if nothing tells what the column holds.
+    Numbers have the column's type. Entries are void if the content of the column is unknown.
     """
     native = table[name].to_native()
     kind = native.type if isinstance(native, pa.ChunkedArray) else native.dtype
@@ -378,7 +376,7 @@ def _entries(table: Any, name: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[
 
 
 def _outcome(table: Any, comparison: Comparison) -> pd.arrays.BooleanArray:
-    """Tell row by row whether a comparison holds; missing where its column is."""
+    """Return row by row whether a comparison holds; missing where its column is."""
     column, symbol, values = comparison.column, comparison.symbol, comparison.values
     codes, entries = _entries(table, column)
     wanted: list[Any] = []

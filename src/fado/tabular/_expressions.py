@@ -1,4 +1,4 @@
-"""What an expression such as ``"sex == f & (age>=50 | race in [White, Asian])"`` says: columns and values."""
+"""Parse expressions such as ``"sex == f & (age>=50 | race in [White, Asian])"`` to columns and values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from fado._messages import closest_names
-
-__all__ = ["Comparison", "Junction", "parse"]
 
 SYMBOLS = (">=", "<=", "==", "!=", ">", "<", "in")
 _OPPOSITES = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in"}
@@ -43,7 +41,7 @@ class Comparison(NamedTuple):
 
     @property
     def titles(self) -> tuple[str, str]:
-        """What people call the rows where it holds, and those where it does not."""
+        """Names of the rows where it holds, and of the others."""
         return self._with(f" {self.symbol} "), self._with(f" {_OPPOSITES[self.symbol]} ")
 
     @property
@@ -75,7 +73,7 @@ class Junction:
 
     @property
     def titles(self) -> tuple[str, str]:
-        """What people call the rows where this holds, and those where it does not."""
+        """Names of the rows where this holds, and of the others."""
         holds = self._joined([part.titles[0] for part in self.parts])
         return holds, f"not ({holds})"
 
@@ -112,7 +110,7 @@ def parse(columns: Sequence[object], expression: str, argument: str = "expressio
 
 
 class _Reader:
-    """Walks along an expression, which neither begins nor ends with spaces, from left to right."""
+    """Reads an expression without outer spaces from left to right."""
 
     def __init__(self, names: Sequence[str], text: str, argument: str) -> None:
         self._names = sorted((name for name in names if name), key=len, reverse=True)
@@ -131,7 +129,7 @@ class _Reader:
         return found
 
     def _joined_by(self, symbol: str) -> Comparison | Junction:
-        """Read parts that one sign joins; those that "|" joins may be joined by "&" themselves."""
+        """Read parts joined by one sign; parts of "|" may contain "&"."""
         parts: list[Comparison | Junction] = []
         while True:
             part = self._joined_by("&") if symbol == "|" else self._part()
@@ -142,7 +140,7 @@ class _Reader:
             self._before, self._at = join
 
     def _part(self) -> Comparison | Junction:
-        """Read a comparison, or what stands in parentheses; a column may begin with one."""
+        """Read a comparison or parentheses; a column may begin with one."""
         if not self._text.startswith("(", self._at) or self._head(self._at):
             return self._comparison()
         opened = self._at
@@ -201,7 +199,7 @@ class _Reader:
         return self._up_to(end + 1)
 
     def _end_of_bare(self, start: int) -> int:
-        """Give where a value without quotes ends; parentheses in it come in pairs, or as in [70-80)."""
+        """Return where a value without quotes ends; it may contain pairs of parentheses, or [70-80)."""
         opened: list[int] = []
         i = start
         while i < len(self._text):
@@ -266,7 +264,7 @@ class _Reader:
         return written
 
     def _join(self, start: int) -> tuple[str, int] | None:
-        """Give the sign that joins from `start` on and where it ends; elsewhere it is part of a value."""
+        """Return the joining sign at `start` and where it ends; None if it is part of a value."""
         match = _SIGN.match(self._text, start) or _WORD.match(self._text, start)
         if match is None:
             return None
@@ -286,7 +284,7 @@ class _Reader:
         return start + len(self._text[start:]) - len(self._text[start:].lstrip())
 
     def _is_over(self, start: int) -> bool:
-        """Tell whether a comparison may end here: at the end, a sign that joins, or a closing parenthesis."""
+        """Return whether a comparison may end here: at the end, a joining sign, or a closing parenthesis."""
         closed = self._open and self._text.startswith(")", self._after_spaces(start))
         return bool(closed) or start == len(self._text) or self._join(start) is not None
 
@@ -299,7 +297,7 @@ class _Reader:
         remedy = "leave it out" if closes else "add the ')'"
         self._refuse(
             f"has a parenthesis {trouble}, at {self._text[at:]!r}: {remedy}, or put quotes around a value "
-            "that holds one"
+            "that contains one"
         )
 
     def _refuse_quote(self, start: int, needed: str | None) -> NoReturn:
@@ -312,12 +310,12 @@ class _Reader:
         if self._text[self._at] == ")":
             self._refuse_parenthesis(self._at)
         self._refuse(
-            f"must have '&' or '|' and another comparison, or nothing, where {self._text[self._at :]!r} "
-            f"stands, got {self._text!r}"
+            "must have '&' or '|' and another comparison, or nothing, instead of "
+            f"{self._text[self._at :]!r}, got {self._text!r}"
         )
 
     def _refuse_comparison(self) -> NoReturn:
-        """Say what is wrong with what should be a comparison."""
+        """Raise the error for what should be a comparison."""
         rest = self._text[self._at :]
         if self._before and (not rest or rest[0] in "&|)"):
             self._refuse(f"must have a comparison after {self._before!r}, got {self._text!r}")

@@ -1,4 +1,4 @@
-"""Tables in files: which files are meant, and what one of them holds, in CSV or Parquet by its ending."""
+"""Tables in files: finding the files, and reading CSV or Parquet by the file's ending."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from fado._messages import list_names, warn_user
 from fado.tabular._column import is_text
 from fado.tabular._table import is_pattern, named_index, without_index
 
-__all__ = ["ENDINGS", "data_files", "ending_of", "opened_parquet", "read_table", "reader_of", "write_csv"]
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 ENDINGS = (".csv", ".parquet")
@@ -41,18 +39,17 @@ _STARTS = {
     b"BZh": "is compressed: unpack it, for example with `bunzip2`.",
     b"\xfd7zXZ": "is compressed: unpack it, for example with `unxz`.",
     b"(\xb5/\xfd": "is compressed: unpack it, for example with `unzstd`.",
-    b"PAR1": "is a Parquet file: let its name end in .parquet.",
+    b"PAR1": "is a Parquet file: rename it to end in .parquet.",
 }
 
 
 def read_table(path: Path) -> pa.Table:
-    """Read a CSV or Parquet file, or say in one sentence what is wrong with it.
+    """Read a CSV or Parquet file, or raise an error of one sentence.
 
-    A CSV file is UTF-8 text with a line of names; commas separate its fields, or semicolons or tabs, if that
-    is plain to see, and its numbers may then have decimal commas. Only an empty cell is a missing one. An
-    index without a name that pandas wrote to a Parquet file is left out. One with a name is a column of the
-    file like any other, which may be named as a target or an attribute; a warning tells, since pandas would
-    not show it among the columns.
+    A CSV file is UTF-8 text with a line of names. Its fields are separated by commas, or by semicolons or
+    tabs if that is unambiguous; its numbers may then have decimal commas. Only an empty cell is missing. An
+    index without a name that pandas wrote to a Parquet file is left out. A named index is read as a column,
+    with a warning, because pandas would not show it among the columns.
     """
     ending = ending_of(path)
     if not path.exists():
@@ -73,7 +70,7 @@ def read_table(path: Path) -> pa.Table:
 
 
 def ending_of(path: Path) -> str:
-    """Give a file's ending, or say that its format is not known."""
+    """Return a file's ending, or refuse an unknown format."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"{str(path)!r} must end in .csv or .parquet, so that its format is known.")
@@ -81,7 +78,7 @@ def ending_of(path: Path) -> str:
 
 
 def tell_index(path: Path, index: Sequence[str]) -> None:
-    """Warn that a pandas table's index, if it has names, is read as columns."""
+    """Warn that a named index of a pandas table is read as columns."""
     if index:
         warn_user(
             f"The index {list_names([repr(name) for name in index])} of the pandas table in {str(path)!r} is "
@@ -90,7 +87,7 @@ def tell_index(path: Path, index: Sequence[str]) -> None:
 
 
 def check_distinct(path: Path, names: list[str]) -> None:
-    """Refuse names that stand for more than one column."""
+    """Refuse repeated column names."""
     repeated = _repeated(names)
     if repeated:
         raise ValueError(
@@ -99,15 +96,15 @@ def check_distinct(path: Path, names: list[str]) -> None:
 
 
 def _repeated(names: Sequence[object]) -> list[str]:
-    """List what is there more than once, in quotes."""
+    """List repeated names, in quotes."""
     texts = [str(name) for name in names]
-    few = len(set(texts)) == len(texts)  # or to count each would be quadratic
+    few = len(set(texts)) == len(texts)  # counting each would be quadratic
     return [] if few else [repr(text) for text in sorted(set(texts)) if texts.count(text) > 1]
 
 
 @contextmanager
 def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
-    """Open a Parquet file, to be held whole or little more than the rows asked for, or say what is wrong."""
+    """Open a Parquet file, as a whole or page by page to save memory, or explain the error."""
     _check_magic(path)
     buffers = {"pre_buffer": False, "buffer_size": _PAGES} if page_by_page else {}
     try:
@@ -119,7 +116,7 @@ def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarro
 
 
 def _check_magic(path: Path) -> None:
-    """Refuse what is no Parquet file, or only the beginning of one."""
+    """Refuse a file that is not Parquet, or only the beginning of one."""
     size = path.stat().st_size
     if size == 0:
         raise ValueError(f"{str(path)!r} is empty.")
@@ -129,7 +126,8 @@ def _check_magic(path: Path) -> None:
         end = file.read()
     if start != _MAGIC:
         raise ValueError(
-            f"{str(path)!r} cannot be read as Parquet: it is none; if it is CSV, let its name end in .csv."
+            f"{str(path)!r} cannot be read as Parquet: it is not Parquet; if it is CSV, rename it to end in "
+            ".csv."
         )
     if end != _MAGIC:
         raise ValueError(
@@ -139,20 +137,20 @@ def _check_magic(path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Give another library's message as the end of a sentence."""
+    """Return another library's message as the end of a sentence."""
     text = " ".join(str(error).split())
     text = text if len(text) <= 200 else text[:200] + "..."
     return text if text.endswith(".") else text + "."
 
 
 def parse_csv(path: Path, read: Callable[..., pa.Table]) -> tuple[pa.Table, str, str]:
-    """Read a table by its file's separator and decimals; give it, and these. `read` takes Arrow's options."""
+    """Read a table by its file's separator and decimal point, and return all three."""
     separator = _separator(path)
     mixed: list[str] = []
     for decimal_point in ".,":
         with parsing(path):
             table = read(*csv_options(separator, decimal_point))
-            table.column_names  # noqa: B018 - which may be no text
+            table.column_names  # noqa: B018 - raises if names are not UTF-8
         table = with_missing_cells(path, table)
         mixed = [] if separator == "," else _columns_of_numbers(table)
         if not mixed:
@@ -166,7 +164,7 @@ def parse_csv(path: Path, read: Callable[..., pa.Table]) -> tuple[pa.Table, str,
 def csv_options(
     separator: str, decimal_point: str
 ) -> tuple[pyarrow.csv.ParseOptions, pyarrow.csv.ConvertOptions]:
-    """Give the rules by which lines become fields, and fields entries."""
+    """Return Arrow's options for fields and entries."""
     # "NA" in a column of text is a category; only an empty cell is a missing one
     entries = pyarrow.csv.ConvertOptions(strings_can_be_null=False, decimal_point=decimal_point)
     return pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True), entries
@@ -174,7 +172,7 @@ def csv_options(
 
 @contextmanager
 def parsing(path: Path) -> Iterator[None]:
-    """Say in one sentence what is wrong with a CSV file that is being read."""
+    """Explain an error while reading a CSV file in one sentence."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -184,7 +182,7 @@ def parsing(path: Path) -> Iterator[None]:
 
 
 def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
-    """Give a table whose empty cells are missing in columns of text, too."""
+    """Return a table whose empty cells are missing in columns of text, too."""
     columns = table.columns
     for j, column in enumerate(columns):
         if pa.types.is_binary(column.type):
@@ -197,7 +195,7 @@ def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
 
 
 def _encoding(path: Path) -> str:
-    """Say which byte of a file is not UTF-8."""
+    """Describe which byte of a file is not UTF-8."""
     where = ""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
@@ -211,7 +209,7 @@ def _encoding(path: Path) -> str:
 
 
 def _separator(path: Path) -> str:
-    """Find what separates a file's fields; refuse a file that is no text."""
+    """Find the separator of a file's fields; refuse a file that is not text."""
     size = path.stat().st_size
     if size == 0:
         raise ValueError(f"{str(path)!r} is empty.")
@@ -265,7 +263,7 @@ def _columns_of_numbers(table: pa.Table) -> list[str]:
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a CSV file; names and text that a spreadsheet would run are refused: to change them is worse."""
+    """Write a CSV file; names and text that a spreadsheet would run as a formula are refused."""
     columns = [
         column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for column in table.columns
@@ -289,10 +287,10 @@ def _formulas(column: pa.ChunkedArray) -> list[str]:
 
 
 def data_files(paths: Paths) -> list[Path]:
-    """List the files of a table, sorted by path, or say why there are none.
+    """List the files of a table, sorted by path, or explain why there are none.
 
-    Names that begin with ``_`` or ``.`` are not data where they are not given themselves; nor are files of
-    other endings, of which a warning tells.
+    Names that begin with ``_`` or ``.`` are data only if they are given explicitly. Files of other endings
+    are left out, with a warning.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     wrong = [path for path in given if not isinstance(path, str | os.PathLike)]
@@ -306,7 +304,7 @@ def data_files(paths: Paths) -> list[Path]:
         raise ValueError(f"{error.filename!r} cannot be read: {error.strerror}.") from error
     twice = _repeated(found)
     if twice:
-        raise ValueError(f"{list_names(twice)} would be read twice: name it once.")
+        raise ValueError(f"{list_names(twice)} would be read twice: list it once.")
     kinds = {ending: [path for path in found if ending_of(path) == ending] for ending in ENDINGS}
     if all(kinds.values()):
         named = " and ".join(repr(str(files[0])) for files in kinds.values())
@@ -318,7 +316,7 @@ def data_files(paths: Paths) -> list[Path]:
 
 
 def _meant_by(name: str) -> list[Path]:
-    """List the files that one path or pattern stands for."""
+    """List the files that one path or pattern matches."""
     path = Path(name)
     if path.is_dir():
         return _of_directory(path)
@@ -332,7 +330,7 @@ def _meant_by(name: str) -> list[Path]:
     files = _of_known_endings(name, [match for match in shown if match.is_file()])
     files += [file for folder in shown if folder.is_dir() for file in _of_directory(folder)]
     if not files:
-        raise ValueError(f"{name!r} fits no file that ends in .csv or .parquet.")
+        raise ValueError(f"{name!r} matches no file that ends in .csv or .parquet.")
     return files
 
 
@@ -342,7 +340,7 @@ def _of_directory(folder: Path) -> list[Path]:
     if folders:
         raise ValueError(
             f"{str(folder)!r} has directories inside it ({list_names([repr(name) for name in folders])}): "
-            f"name the files that are meant with a pattern, for example {str(folder / '*' / '*.parquet')!r}."
+            f"name the files with a pattern, for example {str(folder / '*' / '*.parquet')!r}."
         )
     files = _of_known_endings(str(folder), [path for path in inside if path.is_file()])
     if not files:
@@ -351,7 +349,7 @@ def _of_directory(folder: Path) -> list[Path]:
 
 
 def _of_known_endings(name: str, files: list[Path]) -> list[Path]:
-    """Leave out the files that hold no table, and tell of them."""
+    """Leave out files of other endings, with a warning."""
     known = [path for path in files if path.suffix.lower() in ENDINGS]
     others = sorted(path.name for path in files if path.suffix.lower() not in ENDINGS)
     if known and others:
@@ -372,7 +370,7 @@ def _fixed_parts(path: Path) -> int:
 
 
 def reader_of(paths: Paths, out: Path) -> str | None:
-    """Give the directory or pattern that would also stand for what is written to a place, once it is there.
+    """Return the directory or pattern that would also match the output, once it is written.
 
     Examples
     --------
@@ -384,7 +382,7 @@ def reader_of(paths: Paths, out: Path) -> str | None:
 
 
 def _would_read(given: Path, out: Path) -> bool:
-    """Tell whether a directory or pattern would stand for a place, for its directory, or for files in it."""
+    """Return whether a directory or pattern matches a path, its directory, or files in it."""
     fixed = len(given.parts) if given.exists() else _fixed_parts(given)
     base, patterns = Path(*given.parts[:fixed]).resolve(), given.parts[fixed:]
     if not out.is_relative_to(base) or any(map(_is_hidden, out.relative_to(base).parts)):

@@ -1,4 +1,4 @@
-"""The problem: all that a user hands over, read once by one reader."""
+"""The problem: everything that a user passes to `fit`, read once."""
 
 from __future__ import annotations
 
@@ -28,26 +28,12 @@ from fado.tabular._variables import (
     variable_from,
 )
 
-__all__ = [
-    "Problem",
-    "attribute_columns",
-    "check_weights",
-    "join_problems",
-    "mean_one",
-    "note_features",
-    "one_column",
-    "protected_columns",
-    "read_problem",
-    "target_column",
-    "weights_of",
-]
-
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What there is to learn, and from which rows.
+    """What models learn, and from which rows.
 
     Parameters
     ----------
@@ -58,15 +44,15 @@ class Problem:
     protected : tuple of Variable
         The protected attributes.
     positions : tuple of int or None
-        Where each protected attribute stands among the features, if it was given by a column's name.
+        The position of each protected attribute among the features, if it was given by a column's name.
     names_given : bool
-        Whether the user named the attributes, or they are called "z", or "z0", "z1", ..., for want of a name.
+        Whether the user named the attributes; otherwise they are called "z", or "z0", "z1", ...
     sources : tuple of Column
         The target, then the protected attributes, as they were read.
     pos_label : label or None
-        The positive label that the user asked for.
+        The positive label that the user chose.
     sample_weight : ndarray or None
-        What each row weighs; None stands for equal weights.
+        The weight of each row; None means equal weights.
     blocks : ndarray or None
         Which rows belong together and must not be split between bags.
     """
@@ -93,7 +79,7 @@ class Problem:
 
     @property
     def positive(self) -> int | None:
-        """The code of the target's positive label; None where there is none."""
+        """The code of the target's positive label; None if there is none."""
         if self.target.kind == "continuous":
             if self.pos_label is None:
                 return None
@@ -115,7 +101,7 @@ class Problem:
         return Groups(np.zeros(self.n_rows, dtype=np.int64), ("all rows",), ("all rows",))
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Problem:
-        """Give the problem of some rows, as if the others had never been there."""
+        """Return the problem of some rows; levels of other rows are dropped."""
         table = self.table.take(rows)
         columns = [column.without_unused_levels() for column in table.columns]
         return self._with_sources(
@@ -126,26 +112,26 @@ class Problem:
         )
 
     def with_attribute_named(self, name: str) -> Problem:
-        """Give the problem with its one protected attribute called so."""
+        """Return the problem with its one protected attribute renamed."""
         (attribute,), (target, source) = self.protected, self.sources
         return replace(
             self, protected=(replace(attribute, name=name),), sources=(target, replace(source, name=name))
         )
 
     def with_mean_weight_one(self) -> Problem:
-        """Give the problem with weights of mean 1: models have penalties that do not scale with weights."""
+        """Return the problem with weights of mean 1: penalties of models do not scale with weights."""
         weights = self.sample_weight
         return self if weights is None else replace(self, sample_weight=mean_one(weights))
 
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
-        """Give the problem with its variables as what the user says they are."""
+        """Return the problem with kinds of variables that the user chose."""
         chosen = check_kinds(kinds, [column.name for column in self.sources])
         return self._with_sources(self.sources, chosen) if chosen else self
 
     def _with_sources(
         self, sources: Sequence[Column], kinds: Mapping[str, Kind] | None = None, **changes: Any
     ) -> Problem:
-        """Give the problem with its variables read from other columns."""
+        """Return the problem with its variables read from other columns."""
         target, *protected = (variable_from(own, (kinds or {}).get(own.name)) for own in sources)
         return replace(self, target=target, protected=tuple(protected), sources=tuple(sources), **changes)
 
@@ -160,7 +146,7 @@ def read_problem(
     pos_label: Any = None,
     least_rows: int = 1,
 ) -> Problem:
-    """Read what a user hands over.
+    """Read what a user passes.
 
     Parameters
     ----------
@@ -171,7 +157,7 @@ def read_problem(
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
         The protected attributes.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row weighs.
+        The weight of each row.
     groups : array-like of shape (n_rows,), optional
         Which rows belong together: scikit-learn's word for it.
     pos_label : label, optional
@@ -213,7 +199,7 @@ def read_problem(
 
 
 def note_features(estimator: Any, table: Table) -> None:
-    """Note on an estimator how many features it was given, and their names, as scikit-learn does."""
+    """Set the number of features and their names on an estimator, as scikit-learn does."""
     estimator.n_features_in_ = table.n_columns
     if table.given_names is not None:
         estimator.feature_names_in_ = np.asarray(table.given_names, dtype=object)
@@ -222,7 +208,7 @@ def note_features(estimator: Any, table: Table) -> None:
 
 
 def target_column(y: Any, n_rows: int) -> Column:
-    """Read the target, refusing what no model can learn from."""
+    """Read the target, and refuse what no model can learn."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
@@ -243,7 +229,7 @@ def target_column(y: Any, n_rows: int) -> Column:
                 f"`y` has {missing} missing or NaN value(s): drop those rows or label them first."
             )
         if np.isinf(numbers).any():
-            raise ValueError("`y` contains infinity: drop or mend those rows first.")
+            raise ValueError("`y` contains infinity: drop or correct those rows first.")
     return column
 
 
@@ -288,7 +274,7 @@ def attribute_columns(values: Any) -> list[Column]:
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:
-    """Read one column; messages call it by its argument."""
+    """Read one column; `argument` is its name in messages."""
     if not isinstance(values, Sized) and hasattr(values, "__array__"):
         values = np.asarray(values)
     if values is None or isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Sized):
@@ -304,7 +290,7 @@ def one_column(values: Any, argument: str, name: str | None = None, *, times: bo
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
-    """Read the rows' weights, refusing what no model should be trained with."""
+    """Read the rows' weights, and refuse invalid ones."""
     if sample_weight is None:
         return None
     if np.isscalar(sample_weight):
@@ -336,7 +322,7 @@ def check_weights(weights: npt.NDArray[np.float64], name: str, where: str = "") 
 
 
 def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Scale weights to a mean of 1, equal ones to the last bit; some rows may all weigh 0, and stay so."""
+    """Scale weights to a mean of 1, equal ones exactly; weights that are all 0 stay 0."""
     if not weights.any():
         return weights
     weights = weights / weights.max()  # so that the sum cannot overflow
@@ -344,7 +330,7 @@ def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
-    """Read which rows belong together: equal entries, 0, 1, 2, ... by their order."""
+    """Read which rows belong together, as codes of equal entries."""
     if groups is None:
         return None
     column = one_column(groups, "groups", times=True)
@@ -352,19 +338,17 @@ def _blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
         raise ValueError(f"`groups` must have one entry per row, {n_rows}, got {len(column)}.")
     codes, _ = column.encode()
     if (codes < 0).any():
-        raise ValueError(
-            f"`groups` is missing in {int((codes < 0).sum())} rows: give every row the block it belongs to."
-        )
+        raise ValueError(f"`groups` is missing in {int((codes < 0).sum())} rows: give every row an entry.")
     return codes.astype(np.int64)
 
 
 def _is_name(value: Any) -> bool:
-    """Tell what may be a column's name: text, or a whole number as pandas allows it."""
+    """Return whether this may be a column's name: text, or a whole number as in pandas."""
     return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
 
 
 def _are_names(values: list[Any] | tuple[Any, ...], table: Table) -> bool:
-    """Tell names of columns from a plain list of labels."""
+    """Return whether these are names of columns and not a list of labels."""
     if not values:
         return False
     if all(isinstance(value, str) for value in values):
@@ -398,12 +382,12 @@ def _check_length(column: Column, n_rows: int) -> None:
 
 
 def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
-    """Give the rows of both, the first ones first, in the columns of the first; messages call the second so.
+    """Return the rows of both, the first ones first, in the columns of the first; `called` names the second.
 
-    Columns and attributes are found by name, or by position where they have none. Blocks are told apart.
+    Columns and attributes are found by name, or by position if they have none. Blocks stay separate.
     """
     if first.table.is_sparse or second.table.is_sparse:
-        raise ValueError("Rows of sparse matrices cannot be put together here: convert them to dense tables.")
+        raise ValueError("Rows of sparse matrices cannot be joined here: convert them to dense tables.")
     theirs = [second.table.column(place) for place in _places(first.table, second.table, called)]
     columns = [_joined(*pair, called) for pair in zip(first.table.columns, theirs, strict=True)]
     attributes = (second.sources[0], *_attributes(first, second, called))
@@ -424,11 +408,11 @@ def join_problems(first: Problem, second: Problem, called: str = "`validation`")
 
 
 def _places(first: Table, second: Table, called: str) -> list[int]:
-    """Find the columns of the first in the second: by name, or by position where names tell nothing."""
+    """Find the columns of the first in the second: by name, or by position if they have no names."""
     if not (first.is_named and second.is_named) or first.names == second.names:
         if first.n_columns != second.n_columns:
             raise ValueError(
-                f"{called} has {second.n_columns} columns, and the rows to learn from have "
+                f"{called} has {second.n_columns} columns, and the training rows have "
                 f"{first.n_columns}: give both the same."
             )
         return list(range(first.n_columns))
@@ -438,7 +422,7 @@ def _places(first: Table, second: Table, called: str) -> list[int]:
         if not found:
             raise ValueError(f"{called} has no column {name!r}{closest_names(name, second.names)}")
         if len(found) > 1 or len(first.positions(name)) > 1:
-            raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
+            raise ValueError(f"Column {name!r} appears more than once: give every column a different name.")
         places += found
     return places
 
@@ -448,7 +432,7 @@ def _attributes(first: Problem, second: Problem, called: str) -> list[Column]:
     own, theirs = first.sources[1:], second.sources[1:]
     if len(own) != len(theirs):
         raise ValueError(
-            f"{called} has {len(theirs)} protected attributes, and the rows to learn from have {len(own)}: "
+            f"{called} has {len(theirs)} protected attributes, and the training rows have {len(own)}: "
             "give both the same."
         )
     if not (first.names_given and second.names_given):
@@ -461,7 +445,7 @@ def _attributes(first: Problem, second: Problem, called: str) -> list[Column]:
 
 
 def _joined(first: Column, second: Column, called: str) -> Column:
-    """Put one column below another, with the levels of both."""
+    """Join two columns, with the levels of both."""
     if first.levels is None and second.levels is None:
         if first.data.type == second.data.type:
             data = pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
@@ -487,7 +471,7 @@ def _joined(first: Column, second: Column, called: str) -> Column:
 
 
 def _levelled(column: Column) -> Column:
-    """Give a column without any entry as one of levels: nobody can tell what it holds."""
+    """Return a column without any entry as one of levels, because its type is unknown."""
     if column.levels is not None or not np.isnan(column.numbers()).all():
         return column
     return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())

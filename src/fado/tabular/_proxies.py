@@ -1,6 +1,6 @@
 """Find feature columns that alone determine a variable.
 
-A raw age beside ``age >= 50`` would make every model sure of the group, and every fairness value zero.
+With a raw age beside ``age >= 50``, every model would know the group, and every fairness value would be 0.
 """
 
 from __future__ import annotations
@@ -18,29 +18,23 @@ from fado.tabular._column import Column
 from fado.tabular._table import Table
 from fado.tabular._variables import Variable
 
-__all__ = ["columns_equal_to", "columns_that_determine"]
-
-SAMPLE = 2_000  # rows that are enough to rule most columns out
-TOLERANCE = 0.001  # share of what guessing the commonest class (or the mean) leaves open
-EVIDENCE = 10.0  # disagreements that chance alone would have shown, at the least
-PART = 20_000  # rows that are enough to believe a column
+SAMPLE = 2_000  # rows that are enough to exclude most columns
+TOLERANCE = 0.001  # share of the errors of guessing the most frequent class (or of the variance)
+EVIDENCE = 10.0  # least disagreements expected by chance
+PART = 20_000  # rows that are enough to accept a column
 FEW_VALUES = 20
-LENIENCE = 20.0  # how much worse a column may do on the sample before it is ruled out
+LENIENCE = 20.0  # how much worse a column may be on the sample before it is excluded
 
 
 def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int]) -> list[int]:
     """List the positions of the columns that alone determine a variable.
 
-    For classes: every value of the column goes with one class, or the sorted column splits into a few
-    stretches of one class each. For numbers: the column orders rows as the variable does, or each of its
-    values goes with one number. Only as much evidence as chance cannot explain counts, so an identifier,
-    whose values never repeat, is not reported; nor is a column whose values repeat only with the whole row,
-    in a table that holds rows several times.
+    For classes: every value of the column has one class, or the sorted column splits into a few runs of one
+    class each. For numbers: the column has the same order as the variable, or each of its values has one
+    number. Only evidence beyond chance counts, so an identifier, whose values never repeat, is not reported;
+    nor is a column whose values repeat only with the whole row, in a table with repeated rows.
     """
-    known = variable.known
-    if variable.has_missing:  # a group that no rule made
-        known = variable.labels != len(variable.classes) - 1
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(variable.given)  # missing entries are a group that no rule made
     sample = rows[:: max(1, len(rows) // SAMPLE)]
 
     @cache
@@ -62,7 +56,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         if _ruled_out(labels, starts, ordered=column.levels is None):
             continue
         # A column of few values repeats them in any table, and so does the only column of a table. Any other
-        # is believed if some rows without copies, or all that there are, show enough.
+        # is accepted if some rows without copies, or all of them, are enough evidence.
         copies_matter = len(starts) > FEW_VALUES and table.n_columns > 1
         if copies_matter and not holds(column, distinct(max(1, len(rows) // PART))):
             determines = holds(column, distinct(1))
@@ -74,7 +68,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
 
 
 def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Give the first of the rows that agree in the variable and in every column, but for a tiny chance."""
+    """Return the first of the rows that agree in the variable and in every column, by their hashes."""
     values = [variable.labels[rows].astype(np.float64)]
     if table.is_sparse:
         values.append(_projected(table.source[rows]))
@@ -85,16 +79,16 @@ def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]
 
 
 def _projected(matrix: Any) -> npt.NDArray[np.float64]:
-    """Give one number per row of a sparse matrix that only equal rows share."""
+    """Return one number per row of a sparse matrix, equal only for equal rows."""
     matrix = matrix.copy()
     matrix.data = np.nan_to_num(matrix.data.astype(np.float64), nan=-1 / 3, posinf=1 / 7, neginf=-1 / 7)
     return np.asarray(matrix @ np.random.default_rng(0).random(matrix.shape[1])).ravel()
 
 
 def _sparse_candidates(matrix: Any, variable: Variable, sample: npt.NDArray[np.intp]) -> list[int]:
-    """List the columns of a sparse matrix that a sample's zeros do not rule out, all columns at once.
+    """List the columns of a sparse matrix that a sample's zeros do not exclude, all columns at once.
 
-    Where the rows that have a zero scatter too much, so do all; see `_ruled_out`.
+    If the rows with a zero vary too much, so do all rows; see `_ruled_out`.
     """
     rows, labels = matrix[sample], variable.labels[sample]
     there = rows.copy()
@@ -114,7 +108,7 @@ def _sparse_candidates(matrix: Any, variable: Variable, sample: npt.NDArray[np.i
 
 
 def columns_equal_to(variable: Variable, table: Table) -> list[int]:
-    """List the positions of the columns that are the variable itself, perhaps under other labels."""
+    """List the positions of the columns that equal the variable, perhaps with other labels."""
     found = []
     for j in columns_that_determine(variable, table, frozenset()):
         values = _values(table.column(j), np.arange(table.n_rows))
@@ -128,7 +122,7 @@ def columns_equal_to(variable: Variable, table: Table) -> list[int]:
 
 
 def _values(column: Column, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """Give the column's numbers or codes, missing entries as a value of their own."""
+    """Return the column's numbers or codes, missing entries as a separate value."""
     whole = len(rows) == len(column)
     values = (column if whole else column.take(rows)).numbers()
     return np.where(np.isnan(values), -np.inf, values)
@@ -137,7 +131,7 @@ def _values(column: Column, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float6
 def _sorted(
     column: Column, variable: Variable, rows: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """Give the variable's labels in the order of the column, and where each value of the column starts."""
+    """Return the variable's labels in the order of the column, and where each value of the column starts."""
     values, labels = _values(column, rows), variable.labels[rows]
     order = np.argsort(values, kind="stable")
     values, labels = values[order], labels[order]
@@ -145,7 +139,7 @@ def _sorted(
 
 
 def _ruled_out(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordered: bool) -> bool:
-    """Tell from a sample that a column cannot determine a variable: its labels scatter too much."""
+    """Return whether a sample shows that a column cannot determine a variable."""
     n = len(labels)
     if labels.dtype.kind == "f":
         return (
@@ -176,7 +170,7 @@ def _determines(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, order
 
 
 def _disagreement(labels: npt.NDArray[Any]) -> float:
-    """Give the probability that two random rows differ in class."""
+    """Return the probability that two random rows differ in class."""
     return float(1.0 - np.square(np.bincount(labels) / len(labels)).sum())
 
 
@@ -185,7 +179,7 @@ def _changes(labels: npt.NDArray[Any]) -> int:
 
 
 def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:
-    """Count the rows that are not of the commonest class of their value of the column."""
+    """Count the rows that are not of the most frequent class of their value of the column."""
     n, n_classes = len(labels), int(labels.max()) + 1
     groups = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, n]))
     cells, counts = np.unique(groups * n_classes + labels, return_counts=True)
@@ -194,7 +188,7 @@ def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:
 
 
 def _scatter(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
-    """Give the share of the variance that is left within the values of the column."""
+    """Return the share of the variance within the values of the column."""
     total = np.square(labels - labels.mean()).sum()
     if not total:
         return 0.0
@@ -204,9 +198,9 @@ def _scatter(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
 
 
 def _scatter_of_order(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
-    """Give how far the labels are from the order of the column: 1 - |rank correlation|.
+    """Return how far the labels are from the order of the column: 1 - |rank correlation|.
 
-    Rows of one value have one rank in the column, whichever comes first in the table.
+    Rows of one value have one rank in the column.
     """
     if len(starts) < 2:
         return 1.0

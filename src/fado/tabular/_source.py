@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,14 +19,12 @@ from fado.tabular import _files
 from fado.tabular._column import is_text
 from fado.tabular._table import named_index, without_index
 
-__all__ = ["Source", "SourcePart", "in_blocks", "open_source"]
-
-_SAMPLED_FILES, _SAMPLED_ROWS = 4, 5_000  # that tell how much memory a row takes
+_SAMPLED_FILES, _SAMPLED_ROWS = 4, 5_000  # to estimate the memory of a row
 _FIRST = 1 << 23  # bytes of text that show the types of a CSV file
-_BLOCK = 1 << 20  # that are read at once; Arrow holds some twenty such blocks
-# Of a block of long rows, or what each column takes in every block would be most of the work
+_BLOCK = 1 << 20  # that are read at once; Arrow has about twenty such blocks in memory
+# of a block of long rows, to limit the overhead of each column in each block
 _LEAST_ROWS = 128
-_LARGEST_WHOLE = 1 << 53  # that every float can be told from its neighbours
+_LARGEST_WHOLE = 1 << 53  # up to which every integer is a float
 _MISFIT = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to .*: invalid value '(.*)'", re.S
 )
@@ -36,17 +33,17 @@ _WORDS = {"double": "numbers", "int64": "whole numbers", "bool": "booleans", "nu
 
 @dataclass(frozen=True)
 class CsvForm:
-    """How a CSV file is written, as its first block shows it.
+    """The format of a CSV file, read from its first block.
 
     Parameters
     ----------
     separator, decimal_point : str
         Between fields, and within numbers.
     schema : pyarrow.Schema
-        The types of the first block. Whole numbers are floats there, unless a float cannot hold them, so that
-        a fraction further on is no surprise.
+        The types of the first block. Whole numbers are floats, unless a float cannot represent them, so that
+        later rows may have fractions.
     row_bytes : float
-        How long a row is, on average.
+        The average number of bytes of a row.
     """
 
     separator: str
@@ -56,7 +53,7 @@ class CsvForm:
 
     @property
     def block_bytes(self) -> int:
-        """How many bytes of text are read at once."""
+        """The number of bytes that are read at once."""
         return max(_BLOCK, min(_FIRST, round(_LEAST_ROWS * self.row_bytes)))
 
 
@@ -67,15 +64,15 @@ class SourceFile:
     Parameters
     ----------
     path : pathlib.Path
-        Where it lies.
+        Its path.
     size, modified : int
-        Its bytes, and when it was written, in nanoseconds.
+        Its size in bytes, and its modification time in nanoseconds.
     n_rows : int or None
-        Its rows; None for a CSV file of more than one block, of which only reading tells.
+        Its number of rows; None for a CSV file of more than one block, before it is read.
     row_groups : tuple of int
         The rows of each row group of a Parquet file.
     form : CsvForm or None
-        How a CSV file is written; None for Parquet files, and where there are no rows.
+        The format of a CSV file; None for Parquet files, and without rows.
     """
 
     path: Path
@@ -88,20 +85,20 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class SourcePart:
-    """Rows of one file that are worked on together.
+    """Rows of one file that are processed together.
 
     Parameters
     ----------
     number : int
-        From 0 on, in the order of the rows.
+        Counted from 0, in the order of the rows.
     file : SourceFile
-        Where they lie.
+        The file that contains them.
     row_groups : range or None
         Which row groups of a Parquet file; None for the whole of a CSV file.
     first_row : int or None
-        Place of the first in the whole table; None while rows of files before it have not been counted.
+        Position of the first row in the whole table; None before the rows of earlier files are counted.
     n_rows : int or None
-        How many there are; None if only reading tells.
+        The number of rows; None before they are counted.
     """
 
     number: int
@@ -111,24 +108,16 @@ class SourcePart:
     n_rows: int | None
 
 
-class LargestUnit(NamedTuple):
-    """The rows that a file gives at once if `Source.blocks` is given no `most_rows`."""
-
-    path: Path
-    n_rows: int
-    n_bytes: int
-
-
 @dataclass(frozen=True)
 class Source:
-    """A table in files, whose rows stand in the order of the sorted paths. Made by `open_source`.
+    """A table in files, with rows in the order of the sorted paths. Made by `open_source`.
 
     Parameters
     ----------
     files : tuple of SourceFile
-        All of them, those without rows too.
+        All files, also those without rows.
     schema : pyarrow.Schema
-        The types that hold what each file has; text is `large_string`.
+        Types that fit every file; text is `large_string`.
     """
 
     files: tuple[SourceFile, ...]
@@ -136,22 +125,22 @@ class Source:
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are; None while those of a CSV file have not been counted."""
+        """The number of rows; None before those of CSV files are counted."""
         known = [file.n_rows for file in self.files if file.n_rows is not None]
         return sum(known) if len(known) == len(self.files) else None
 
     @property
     def about_rows(self) -> int:
-        """How many rows there are, those of long CSV files as the length of their first rows has it."""
+        """The number of rows, estimated for long CSV files from the length of their first rows."""
         return sum(
             round(file.size / file.form.row_bytes) if file.n_rows is None and file.form else file.n_rows or 0
             for file in self.files
         )
 
     def parts(self, most_rows: int) -> tuple[SourcePart, ...]:
-        """Cut the table into parts of whole row groups, a CSV file being one part and an empty file none.
+        """Split the table into parts of whole row groups; a CSV file is one part.
 
-        A part has at most so many rows, unless a single row group has more.
+        A part has at most `most_rows`, unless a single row group has more.
         """
         parts: list[SourcePart] = []
         first: int | None = 0
@@ -168,19 +157,18 @@ class Source:
     def blocks(
         self, part: SourcePart, columns: Sequence[str] | None = None, most_rows: int | None = None
     ) -> Iterator[pa.Table]:
-        """Give the rows of a part, block by block, in the types of the whole table.
+        """Yield the rows of a part, block by block, in the types of the whole table.
 
-        One block is held in memory at a time, and of the file little more.
+        Only one block is in memory at a time.
 
         Parameters
         ----------
         part : SourcePart
             One of `parts`.
         columns : sequence of str, optional
-            Those to read; they come in the order of the schema. Without, all.
+            The columns to read, returned in the order of the schema. None reads all.
         most_rows : int, optional
-            That every block has, but for the last. Without, a block is a row group, or what is read of a CSV
-            file at once.
+            The size of every block but the last. None reads row groups, or blocks of a CSV file.
         """
         schema = self._selected(columns)
         _check_unchanged(part.file)
@@ -192,28 +180,28 @@ class Source:
         yield from united if most_rows is None else in_blocks(united, most_rows)
 
     def rows(self, columns: Sequence[str] | None, block_rows: int) -> Iterator[pa.Table]:
-        """Give all rows in blocks of one size, which no boundary of a file or a row group shows in."""
+        """Yield all rows in blocks of one size, across files and row groups."""
         parts = self.parts(1)
         yield from in_blocks(
             (block for part in parts for block in self.blocks(part, columns, block_rows)), block_rows
         )
 
     def with_rows_counted(self, n_rows: Sequence[int]) -> Source:
-        """Give the table once the rows of each of its files have been counted."""
+        """Return the table with the counted rows of each file."""
         counted = zip(self.files, n_rows, strict=True)
         return replace(self, files=tuple(replace(file, n_rows=rows) for file, rows in counted))
 
     @cached_property
     def bytes_per_row(self) -> float:
-        """The memory that a row takes in Arrow, as the first rows of a few files have it."""
+        """The memory of a row in Arrow, estimated from the first rows of a few files."""
         parts = self.parts(1)
         sampled = parts[:: max(1, len(parts) // _SAMPLED_FILES)][:_SAMPLED_FILES]
         blocks = [next(self.blocks(part, most_rows=_SAMPLED_ROWS)) for part in sampled]
         return sum(block.nbytes for block in blocks) / sum(block.num_rows for block in blocks)
 
     @cached_property
-    def largest_unit(self) -> LargestUnit:
-        """The largest row group, or block of a CSV file, and the memory that it takes, about."""
+    def largest_unit(self) -> tuple[Path, int, int]:
+        """The file, rows and approximate bytes of the largest row group or block of a CSV file."""
         units = [(rows, file) for file in self.files for rows in file.row_groups]
         units += [
             (round(min(file.size, file.form.block_bytes) / file.form.row_bytes), file)
@@ -221,7 +209,7 @@ class Source:
             if file.form is not None
         ]
         n_rows, file = max(units, key=lambda unit: unit[0])
-        return LargestUnit(file.path, n_rows, round(n_rows * self.bytes_per_row))
+        return file.path, n_rows, round(n_rows * self.bytes_per_row)
 
     def _selected(self, columns: Sequence[str] | None) -> pa.Schema:
         if columns is None:
@@ -234,22 +222,21 @@ class Source:
 
 
 def open_source(paths: _files.Paths) -> Source:
-    """Open a table in files for reading part by part, or say what is wrong with which file.
+    """Open a table in files for reading part by part, or explain the error in a file.
 
-    Only what tells of columns and rows is read: the footers of Parquet files, the first blocks of CSV files.
+    Only the footers of Parquet files and the first blocks of CSV files are read.
 
     Parameters
     ----------
     paths : path-like or sequence of path-like
-        A file, several, a directory, or a pattern as a shell has it; CSV or Parquet by the ending. Rows stand
-        in the order of the sorted paths. Names that begin with ``_`` or ``.`` are not data.
+        A file, several, a directory, or a shell pattern; CSV or Parquet by the ending. Rows are in the order
+        of the sorted paths. Names that begin with ``_`` or ``.`` are not data.
 
     Returns
     -------
     Source
-        Its columns are those of every file: files that differ in a column, or in whether it holds text or
-        numbers, are refused. Files without rows are passed over. An index that pandas wrote is taken as
-        `read_table` takes it.
+        All files must have the same columns, each of text or of numbers in all of them. Files without rows
+        are skipped. An index that pandas wrote is read as in `read_table`.
 
     Examples
     --------
@@ -277,7 +264,7 @@ def open_source(paths: _files.Paths) -> Source:
 
 
 def _opened(path: Path) -> tuple[SourceFile, pa.Schema]:
-    """Read what tells of a file's columns and rows."""
+    """Read a file's columns and number of rows."""
     try:
         state = path.stat()
         file = SourceFile(path, state.st_size, state.st_mtime_ns, 0)
@@ -292,7 +279,7 @@ def _opened(path: Path) -> tuple[SourceFile, pa.Schema]:
 
 
 def _opened_csv(file: SourceFile) -> tuple[SourceFile, pa.Schema]:
-    """Read the first block of a CSV file for its form."""
+    """Read the first block of a CSV file for its format."""
     with file.path.open("rb") as opened:
         start = opened.read(_FIRST + 1)  # Arrow would read far ahead; it leaves a cut row off
 
@@ -311,7 +298,7 @@ def _opened_csv(file: SourceFile) -> tuple[SourceFile, pa.Schema]:
 
 
 def _open_type(column: pa.ChunkedArray) -> pa.DataType:
-    """Give the type to read the whole of a column in whose first entries are known."""
+    """Return the type for a whole column, given its first entries."""
     if not kinds.is_integer(column.type):
         return column.type
     known = [abs(end) for end in pc.min_max(column).as_py().values() if end is not None]
@@ -319,13 +306,13 @@ def _open_type(column: pa.ChunkedArray) -> pa.DataType:
 
 
 def _check_unchanged(file: SourceFile) -> None:
-    """Refuse a file that is another than when the table was opened."""
+    """Refuse a file that has changed since the table was opened."""
     try:
         state = file.path.stat()
     except OSError as error:
         raise ValueError(f"{str(file.path)!r} cannot be read any more: {error.strerror}.") from error
     if (state.st_size, state.st_mtime_ns) != (file.size, file.modified):
-        raise ValueError(f"{str(file.path)!r} has changed while the table was read: begin again.")
+        raise ValueError(f"{str(file.path)!r} has changed while the table was read: start again.")
 
 
 def _parquet_blocks(part: SourcePart, names: list[str], most_rows: int | None) -> Iterator[pa.Table]:
@@ -339,7 +326,7 @@ def _parquet_blocks(part: SourcePart, names: list[str], most_rows: int | None) -
 
 
 def _csv_blocks(path: Path, form: CsvForm, schema: pa.Schema, columns: list[str]) -> Iterator[pa.Table]:
-    """Give a CSV file's rows in the types of a schema; lines within a cell end by a line feed."""
+    """Yield a CSV file's rows in the types of a schema; lines within a cell end by a line feed."""
     types = {own.name: pa.string() if kinds.is_large_string(own.type) else own.type for own in schema}
     parse, convert = _files.csv_options(form.separator, form.decimal_point)
     convert.column_types, convert.include_columns = types, columns
@@ -359,13 +346,13 @@ def _csv_blocks(path: Path, form: CsvForm, schema: pa.Schema, columns: list[str]
             word = _WORDS.get(str(types[name]), str(types[name]))
             raise ValueError(
                 f"Column {name!r} of {str(path)!r} holds {found[3]!r}{row}, where the first rows of the "
-                f"files hold {word}: mend the entry, or save the table as Parquet, which says the type of "
-                "each column."
+                f"files hold {word}: correct the entry, or save the table as Parquet, which states the "
+                "type of each column."
             ) from error
 
 
 def _reading(block: int) -> pyarrow.csv.ReadOptions:
-    return pyarrow.csv.ReadOptions(block_size=block, use_threads=False)  # one thread can tell the row
+    return pyarrow.csv.ReadOptions(block_size=block, use_threads=False)  # so that errors name the row
 
 
 def _with_plain_line_ends(table: pa.Table) -> pa.Table:
@@ -378,7 +365,7 @@ def _with_plain_line_ends(table: pa.Table) -> pa.Table:
 
 
 def in_blocks(tables: Iterable[pa.Table], most_rows: int) -> Iterator[pa.Table]:
-    """Cut and join tables to blocks of so many rows; the last may have fewer."""
+    """Split and join tables to blocks of `most_rows`; the last may have fewer."""
     held: list[pa.Table] = []
     free = most_rows
     for table in tables:
@@ -395,7 +382,7 @@ def in_blocks(tables: Iterable[pa.Table], most_rows: int) -> Iterator[pa.Table]:
 
 
 def _runs(sizes: Sequence[int], most: int) -> Iterator[range]:
-    """Cut row groups into runs of neighbours that have at most so many rows together, or are one."""
+    """Split row groups into runs of at most `most` rows, or of one row group."""
     ends = [0, *accumulate(sizes)]
     start = 0
     for stop in range(1, len(sizes) + 1):
@@ -406,7 +393,7 @@ def _runs(sizes: Sequence[int], most: int) -> Iterator[range]:
 
 
 def _united_schema(schemas: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
-    """Give the types that hold what each file has, or say in which file which column differs."""
+    """Return types that fit every file, or explain which file and column differ."""
     plain = [
         (path, pa.schema([(own.name, _plain_type(own.type)) for own in schema])) for path, schema in schemas
     ]
@@ -416,7 +403,7 @@ def _united_schema(schemas: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
         try:
             return pa.unify_schemas([schema for _, schema in plain], promote_options="permissive")
         except pa.ArrowTypeError:
-            pass  # told below, by file and column
+            pass  # explained below, by file and column
     differences = []
     for path, schema in plain:
         missing = [repr(name) for name in first.names if name not in schema.names]
@@ -441,7 +428,7 @@ def _united_schema(schemas: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
 
 
 def _plain_type(type_: pa.DataType) -> pa.DataType:
-    """Give the type that holds the entries of one in any file: text is text, numbers have 64 bits at most."""
+    """Return the common type: `large_string` for text, at most 64 bits for numbers."""
     if kinds.is_dictionary(type_):
         return _plain_type(type_.value_type)
     if is_text(type_):
@@ -450,7 +437,7 @@ def _plain_type(type_: pa.DataType) -> pa.DataType:
 
 
 def _unite(first: pa.Field, second: pa.Field) -> bool:
-    """Tell whether one type can hold both."""
+    """Return whether one type fits both."""
     try:
         pa.unify_schemas([pa.schema([first]), pa.schema([second])], promote_options="permissive")
     except pa.ArrowTypeError:
@@ -459,7 +446,7 @@ def _unite(first: pa.Field, second: pa.Field) -> bool:
 
 
 def _word(type_: pa.DataType) -> str:
-    """Say what a column holds."""
+    """Return a word for the type of a column."""
     if is_text(type_):
         return "text"
     if kinds.is_integer(type_) or kinds.is_floating(type_):
@@ -468,7 +455,7 @@ def _word(type_: pa.DataType) -> str:
 
 
 def _as_united(path: Path, table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Give a file's rows in the types of all files, with the columns of `schema` alone."""
+    """Return a file's rows in the types of all files, with the columns of `schema`."""
     columns = []
     for field in schema:
         column = table.column(field.name)

@@ -1,4 +1,4 @@
-"""Tables that are seen block by block: draws, samples, levels."""
+"""Tables in blocks: random draws, samples, levels."""
 
 from __future__ import annotations
 
@@ -17,26 +17,17 @@ from fado._storage import replacing
 from fado.tabular._column import Column
 from fado.tabular._table import Table
 
-__all__ = [
-    "LevelsCollector",
-    "ShelvedTable",
-    "SmallestRows",
-    "deal_rows",
-    "on_shelf",
-    "row_hash",
-]
-
 Rows = npt.NDArray[np.integer[Any]]
 Codes = npt.NDArray[np.int64]
 
-_PENDING = 1 << 16  # texts that are held before those that repeat are let go
-_SLACK = 1.25  # times the rows that are asked for are held before some are let go
+_PENDING = 1 << 16  # texts in memory before repeated ones are dropped
+_SLACK = 1.25  # times the requested rows are in memory before some are dropped
 _LEVELS = b"fado.levels"
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
 
 
 def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
-    """Give each row a number that looks drawn; no two rows share one.
+    """Return a pseudo-random number for each row, different for all rows.
 
     The k rows of the smallest numbers are a random sample of k rows, and part of every larger such sample.
 
@@ -58,7 +49,7 @@ def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
 
 
 def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
-    """Take one step of splitmix64 from each row's place under a key."""
+    """Apply one step of splitmix64 to each row's position under a key."""
     numbers = rows.astype(np.uint64)
     numbers ^= key
     numbers += np.uint64(_STEP)
@@ -72,7 +63,7 @@ def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
 def deal_rows(
     cells: Codes, shares: Sequence[float], generator: np.random.Generator, blocks: Codes | None = None
 ) -> Codes:
-    """Give each row the number of its part; every part gets its share of every cell.
+    """Return the number of each row's part; every part gets its share of every cell.
 
     Parameters
     ----------
@@ -83,7 +74,7 @@ def deal_rows(
     generator : numpy.random.Generator
         Of the draws.
     blocks : ndarray of int, optional
-        Which rows belong together, 0, 1, 2, ...: whole blocks go to a part, so that shares are kept about. A
+        Which rows belong together, 0, 1, 2, ...: whole blocks are in one part, so shares are approximate. A
         block counts for the rarest of its rows' cells.
 
     Examples
@@ -111,7 +102,7 @@ class SmallestRows:
     """Keep the rows of the smallest hashes among all that are seen.
 
     The rows that are kept depend neither on the order of the blocks nor on their sizes. Little more than
-    `n_rows` rows are held at any time, beside a block.
+    `n_rows` rows are in memory at any time, beside a block.
 
     Parameters
     ----------
@@ -139,17 +130,17 @@ class SmallestRows:
         self._rows: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
         self._columns: list[list[pa.Array]] = [[pa.array([], field.type)] for field in schema]
         self._held = 0
-        self._bound: np.uint64 | None = None  # below which are the hashes of all further rows to keep
+        self._bound: np.uint64 | None = None  # further rows to keep have hashes below this
 
     def add(
         self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.integer[Any]], block: pa.Table
     ) -> None:
-        """See a block.
+        """Add a block.
 
         Parameters
         ----------
         hashes : ndarray of uint64
-            Of its rows, no two alike among all rows.
+            Of its rows, all different among all rows.
         rows : ndarray of int
             Their places in the whole table.
         block : pyarrow.Table
@@ -169,19 +160,19 @@ class SmallestRows:
             self._let_go()
 
     def finish(self) -> tuple[npt.NDArray[np.int64], pa.Table]:
-        """Give the places of the kept rows in the whole table, in order, and the rows."""
+        """Return the positions of the kept rows in the whole table, in order, and the rows."""
         if self._held > self.n_rows:
             self._let_go()
         self._arrange(np.argsort(np.concatenate(self._rows)))
         return self._rows[0], pa.table([kept[0] for kept in self._columns], schema=self.schema)
 
     def _let_go(self) -> None:
-        """Keep the rows of the smallest hashes alone, and learn which further ones can be among them."""
+        """Keep only the rows of the smallest hashes, and set the bound for further rows."""
         self._arrange(np.sort(_smallest(np.concatenate(self._hashes), self.n_rows)))
         self._bound = self._hashes[0].max(initial=0)
 
     def _arrange(self, places: npt.NDArray[np.int64]) -> None:
-        """Take some of the rows that are held, column by column, so that only one is held twice."""
+        """Take some of the rows, column by column, so that only one column is in memory twice."""
         self._hashes = [np.concatenate(self._hashes)[places]]
         self._rows = [np.concatenate(self._rows)[places]]
         self._held = len(places)
@@ -191,23 +182,23 @@ class SmallestRows:
             kept.clear()
             kept.append(whole.take(taken))
             del whole
-            pool.release_unused()  # or blocks that are gone still count as memory of this process
+            pool.release_unused()  # otherwise freed blocks still count as memory of this process
 
 
 def _smallest(hashes: npt.NDArray[np.uint64], n_rows: int) -> npt.NDArray[np.int64]:
-    """Give the places of the smallest."""
+    """Return the positions of the smallest hashes."""
     return np.argpartition(hashes, n_rows - 1)[:n_rows] if n_rows else np.empty(0, dtype=np.int64)
 
 
 class LevelsCollector:
-    """Unite the levels of columns of text over blocks.
+    """Collect the levels of columns of text over blocks.
 
     Parameters
     ----------
     schema : pyarrow.Schema
-        Of every block; columns that hold no text are passed over.
+        Of every block; columns without text are skipped.
     most : int
-        Levels that a column may have: more are names of rows, not kinds.
+        Levels that a column may have; a column with more is an identifier.
 
     Examples
     --------
@@ -226,7 +217,7 @@ class LevelsCollector:
         }
 
     def add(self, block: pa.Table) -> None:
-        """See a block; refuse a column that has too many levels by now."""
+        """Add a block; refuse a column with too many levels."""
         for name, (united, *new) in self._seen.items():
             new.append(pc.unique(block.column(name)).drop_null())
             self._seen[name] = [united, *new]
@@ -234,7 +225,7 @@ class LevelsCollector:
                 self._unite(name)
 
     def levels(self) -> dict[str, tuple[str, ...]]:
-        """Give the sorted levels of each column, as a `Column` has them."""
+        """Return the sorted levels of each column."""
         return {name: tuple(self._unite(name).sort().to_pylist()) for name in self._seen}
 
     def _unite(self, name: str) -> pa.Array:
@@ -249,16 +240,16 @@ class LevelsCollector:
 
 
 class ShelvedTable(Table):
-    """A table whose columns also stand in a file. Pickled, it is the file's path and the rows it holds.
+    """A table whose columns are also in a file. Its pickle has only the file's path and the rows.
 
     Parameters
     ----------
     path : pathlib.Path
         The file, which `on_shelf` wrote.
     columns : sequence of Column
-        What it holds, of these rows.
+        Its columns, at these rows.
     rows : ndarray of int or None
-        The places of these rows in the file; None is all.
+        The positions of these rows in the file; None means all.
     """
 
     def __init__(
@@ -269,7 +260,7 @@ class ShelvedTable(Table):
         self._rows = rows
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> ShelvedTable:
-        """Give the table at some row positions."""
+        """Return the table at some row positions."""
         places = np.asarray(rows if self._rows is None else self._rows[rows])
         return ShelvedTable(self._path, tuple(column.take(rows) for column in self.columns), places)
 
@@ -279,14 +270,14 @@ class ShelvedTable(Table):
 
 @contextmanager
 def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
-    """Put a table into a file for as long as others need it.
+    """Write a table to a file while other processes need it.
 
     Parameters
     ----------
     table : Table
-        Of columns that hold numbers or text.
+        A table of numbers or text.
     path : pathlib.Path
-        Where all who are sent the table can read it.
+        A file that all these processes can read.
 
     Examples
     --------
@@ -297,7 +288,7 @@ def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
     ...     [(column.levels, column.numbers().tolist()) for column in there.columns]
     [(('clerk', 'nurse'), [0.0, 1.0]), (None, [40.0, 20.0])]
     """
-    path = path.resolve()  # others may have begun elsewhere
+    path = path.resolve()  # other processes may have another working directory
     told = json.dumps([[column.name, column.levels] for column in table.columns])
     names = [f"f{place}" for place in range(table.n_columns)]  # their own may repeat
     whole = pa.table([column.data for column in table.columns], names=names).combine_chunks()

@@ -1,8 +1,8 @@
-"""Tables of any library in; Arrow columns out. And rows and columns by position, name or pattern.
+"""Tables of any library as Arrow columns; rows and columns by position, name or pattern.
 
-Everything behind the public surface sees one form: numbers and booleans as plain Arrow columns, strings and
-categoricals as integer codes into their sorted levels. Rows are known by their position alone. A column is
-read when it is first asked for, and only once.
+All other packages use one form: numbers and booleans as plain Arrow columns, strings and categoricals as
+integer codes into their sorted levels. Rows are identified by position. A column is read once, when it is
+first needed.
 """
 
 from __future__ import annotations
@@ -23,22 +23,6 @@ import pyarrow as pa
 from fado._messages import closest_names
 from fado.tabular._column import Column, column_from, is_frame
 
-__all__ = [
-    "Table",
-    "as_names",
-    "columns_named",
-    "is_pattern",
-    "is_sparse",
-    "named_index",
-    "names_like",
-    "one_hot",
-    "open_table",
-    "read_folds",
-    "read_rows",
-    "take_rows",
-    "without_index",
-]
-
 Rows = npt.NDArray[np.int64]
 
 _UNNAMED = r"__index_level_\d+__"  # what pandas calls an index without a name
@@ -52,13 +36,13 @@ class Table:
     source : numpy array, scipy sparse matrix, pandas, polars or pyarrow table, or None
         What the user passed; None for a table that is made of `columns`.
     names : sequence of str
-        What the columns are called.
+        The names of the columns.
     n_rows : int
-        How many rows there are.
+        The number of rows.
     columns : sequence of Column, optional
         The columns, if they have been read.
     named : bool, optional
-        Whether the names are the user's; None if the source tells.
+        Whether the names are the user's; None derives it from the source.
     """
 
     def __init__(
@@ -90,12 +74,12 @@ class Table:
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], *, named: bool = True) -> Table:
-        """Make a table of columns that have been read, by whose names others find them, or not."""
+        """Make a table of columns that have been read."""
         return cls(None, [column.name for column in columns], len(columns[0]), columns, named=named)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """All columns; none of a sparse matrix, whose columns together would be a dense one."""
+        """All columns; empty for a sparse matrix, which would become dense."""
         return () if self.is_sparse else tuple(self.column(j) for j in range(self.n_columns))
 
     def column(self, j: int) -> Column:
@@ -116,7 +100,7 @@ class Table:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.names)
 
     @property
@@ -126,7 +110,7 @@ class Table:
 
     @property
     def given_names(self) -> list[str] | None:
-        """The names that the user gave to the columns; None if there are none, or if some are not text."""
+        """The user's names of the columns; None without names, or if some are not text."""
         text = is_frame(self.source) and all(isinstance(name, str) for name in _names_of(self.source))
         return self.names if text else None
 
@@ -136,25 +120,25 @@ class Table:
         return self.source.index if hasattr(self.source, "iloc") else None
 
     def positions(self, name: Any) -> list[int]:
-        """Find the positions of the columns that carry a name."""
+        """Find the positions of the columns with a name."""
         return list(self._places.get(str(name), ()))
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        """The positions of the columns by name: to look through all names for each would be quadratic."""
+        """The positions of the columns by name; a search for each name would be quadratic."""
         places: dict[str, list[int]] = {}
         for j, own in enumerate(self.names):
             places.setdefault(own, []).append(j)
         return places
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Table:
-        """Give the table at some row positions; categories keep their codes."""
+        """Return the table at some row positions; categories keep their codes."""
         source = None if self.source is None else take_rows(self.source, rows)
         columns = [] if self.is_sparse else [column.take(rows) for column in self.columns]
         return Table(source, self.names, len(rows), columns, named=self.is_named)
 
     def slice(self, start: int, stop: int) -> Table:
-        """Give the rows between two positions, as a table whose columns are read when they are asked for."""
+        """Return the rows between two positions, as a table whose columns are read when needed."""
         n_rows = stop - start
         if self.source is None:
             columns = [replace(own, data=own.data.slice(start, n_rows)) for own in self.columns]
@@ -166,7 +150,7 @@ class Table:
         return Table(source, self.names, n_rows, named=self.is_named)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the user's own table as a pandas frame, its values unchanged."""
+        """Return the user's table as a pandas frame, its values unchanged."""
         if isinstance(self.source, pd.DataFrame):
             return self.source
         if isinstance(self.source, np.ndarray):
@@ -177,7 +161,7 @@ class Table:
 
 
 def _collected(frame: Any) -> Any:
-    """Give a table as its own library holds it, a lazy one in full, without an index that has no name."""
+    """Return a table in its own library, a lazy one collected, without an unnamed index."""
     import narwhals as nw
 
     frame = nw.to_native(frame, pass_through=True)
@@ -190,7 +174,7 @@ def _names_of(frame: Any) -> Iterable[Any]:
 
 
 def _matrix(X: Any) -> Any:
-    """Read a two-dimensional array, dense or sparse by rows, refusing what has no columns."""
+    """Read a two-dimensional array, dense or sparse, and refuse other shapes."""
     matrix: Any = X if is_sparse(X) or np.ma.isMaskedArray(X) else np.asarray(X)
     if matrix.ndim != 2:
         raise ValueError(
@@ -207,10 +191,9 @@ def _matrix(X: Any) -> Any:
 
 
 def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64]:
-    """Turn columns into numbers for estimators that take nothing else.
+    """Turn columns into numbers, for estimators that need numbers.
 
-    A column of levels becomes one indicator per level; of more than `most` levels the most frequent keep
-    theirs, and the others have none.
+    A column of levels becomes one indicator per level, at most `most`, for the most frequent levels.
     """
     blocks: list[npt.NDArray[np.float64]] = []
     for column in columns:
@@ -227,7 +210,7 @@ def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64
 
 
 def named_index(table: pa.Table) -> list[str]:
-    """List the columns that are a pandas table's index and have a name.
+    """List the columns that are the named index of a pandas table.
 
     Examples
     --------
@@ -242,7 +225,7 @@ def named_index(table: pa.Table) -> list[str]:
 
 
 def without_index(table: pa.Table) -> pa.Table:
-    """Give a table without the index that has no name; one that has is a column like any other.
+    """Return a table without an unnamed index; a named index is a column.
 
     Examples
     --------
@@ -266,7 +249,7 @@ def without_index(table: pa.Table) -> pa.Table:
 
 
 def _told(table: pa.Table) -> dict[str, Any]:
-    """Give what pandas told of its table; nothing, if it did not or that is broken."""
+    """Return the metadata that pandas stored; empty if there is none or it is damaged."""
     try:
         told = json.loads((table.schema.metadata or {})[b"pandas"])
     except (KeyError, ValueError, RecursionError):
@@ -275,16 +258,16 @@ def _told(table: pa.Table) -> dict[str, Any]:
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether this is a scipy sparse matrix or array."""
+    """Return whether this is a scipy sparse matrix or array."""
     import scipy.sparse
 
     return scipy.sparse.issparse(X)
 
 
 def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
-    """Give some rows of a table, a column or a list, as what it was passed as."""
+    """Return some rows of a table, a column or a list, in its own type."""
     if hasattr(values, "iloc"):  # pandas, whose labels are not positions
-        return values.take(rows)  # what `iloc` gives, pandas 2 takes for a view and warns of changes to it
+        return values.take(rows)  # pandas 2 warns of changes to the result of `iloc`
     if is_sparse(values):
         return values.tocsr()[rows].asformat(values.format)
     if isinstance(values, pa.Table | pa.ChunkedArray | pa.Array):
@@ -297,7 +280,7 @@ def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
 
 
 def read_rows(given: Any, n_rows: int, what: str) -> Rows:
-    """Read which rows a user asks for: their positions, in the order given, or a mask over all rows.
+    """Read which rows a user selects: their positions, in the given order, or a mask over all rows.
 
     Examples
     --------
@@ -324,10 +307,10 @@ def read_rows(given: Any, n_rows: int, what: str) -> Rows:
 
 
 def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> list[tuple[Rows, Rows]]:
-    """Read folds as scikit-learn takes them, but for a number of them: the rows of each, ascending.
+    """Read folds as scikit-learn accepts them, except a number of folds: the rows of each, ascending.
 
-    `cv` is a splitter, or pairs of positions of rows or masks; a splitter may go by labels and blocks. No
-    fold may be empty, learn from a row that it validates or from one of its block; no row is measured twice.
+    `cv` is a splitter, or pairs of positions of rows or masks; a splitter may use labels and blocks. No fold
+    may be empty, or train on a row that it validates or on one of its block; no row is validated twice.
     """
     if isinstance(cv, type):
         raise TypeError(f"`cv` must be a splitter, got the class {cv.__name__}: write `{cv.__name__}()`.")
@@ -360,8 +343,8 @@ def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> 
         before = validation[validated_by[validation] >= 0]
         if len(before):
             raise ValueError(
-                f"Fold {number} of `cv` validates row {before[0]}, which fold {validated_by[before[0]]} has "
-                "validated: every row may be measured once."
+                f"Fold {number} of `cv` validates row {before[0]}, which fold {validated_by[before[0]]} also "
+                "validates: every row may be validated once."
             )
         validated_by[validation] = number
         folds.append((train, validation))
@@ -371,19 +354,19 @@ def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> 
 def _rows_of_fold(part: Any, n_rows: int, what: str) -> Rows:
     rows = np.sort(read_rows(part, n_rows, what))
     if not len(rows):
-        raise ValueError(f"{what}: there are none, and a fold needs some.")
+        raise ValueError(f"{what}: a fold needs at least one row, got none.")
     repeated = rows[1:][rows[1:] == rows[:-1]]
     if len(repeated):
-        raise ValueError(f"{what}: row {repeated[0]} is there twice; name it once.")
+        raise ValueError(f"{what}: row {repeated[0]} appears twice; list it once.")
     return rows
 
 
 def _check_apart(number: int, train: Rows, validation: Rows, blocks: Any) -> None:
-    """Refuse a fold that learns from what it validates."""
+    """Refuse a fold that trains on rows that it validates."""
     both = np.intersect1d(train, validation, assume_unique=True)
     if len(both):
         raise ValueError(
-            f"Fold {number} of `cv` trains on row {both[0]} and validates it: leave it out of one of both."
+            f"Fold {number} of `cv` trains on row {both[0]} and validates it: remove it from one of the two."
         )
     if blocks is None:
         return
@@ -414,12 +397,12 @@ def as_names(given: Any, called: str) -> list[Any]:
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether a name could stand for several."""
+    """Return whether a name is a pattern."""
     return any(sign in name for sign in "*?[")
 
 
 def names_like(name: str, names: Collection[str]) -> list[str]:
-    """Find the names that one stands for: itself if it is among them, else those that it fits as a pattern.
+    """Find the names that a name or pattern matches; an exact name comes first.
 
     Examples
     --------
@@ -432,14 +415,14 @@ def names_like(name: str, names: Collection[str]) -> list[str]:
 
 
 def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, called: str) -> list[str]:
-    """Find columns by their names or patterns, each once; a column called like a pattern wins.
+    """Find columns by their names or patterns, each once; an exact name comes first.
 
     Examples
     --------
     >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
     ['age_1', 'age_2', 'sex']
     """
-    known = dict.fromkeys(names)  # to look through a list for each would be quadratic
+    known = dict.fromkeys(names)  # a search in a list would be quadratic
     found: dict[str, None] = {}
     for name in as_names(wanted, called):
         if not isinstance(name, str):
@@ -454,7 +437,7 @@ def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, call
 
 def open_table(frame: Any) -> Any:
     """Wrap a pandas, polars or pyarrow table as a narwhals DataFrame."""
-    # Imported here so that the generator and the loader need numpy and pandas alone.
+    # Imported here so that the data generator and the loader only need numpy and pandas.
     import narwhals.stable.v2 as nw
 
     if isinstance(frame, pd.DataFrame) and not frame.columns.is_unique:

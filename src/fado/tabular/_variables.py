@@ -1,4 +1,4 @@
-"""Variables that rows are valued for, their labels, and the groups that they make."""
+"""Variables, their labels, and the groups that they form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,33 +15,6 @@ import numpy.typing as npt
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado.tabular._column import Column
-
-__all__ = [
-    "MIN_GROUP_SIZE",
-    "MISSING",
-    "SMALL_SHARE",
-    "TARGET",
-    "Groups",
-    "Kind",
-    "LabelPattern",
-    "Labels",
-    "Variable",
-    "check_attribute_names",
-    "check_kinds",
-    "check_learnable",
-    "check_min_group_size",
-    "group_rows",
-    "is_label",
-    "label_named",
-    "labels_of",
-    "positive_code",
-    "small_groups",
-    "tell_small",
-    "title_in_full",
-    "variable_from",
-    "warn_of_missing",
-    "warn_of_missing_rows",
-]
 
 Kind = Literal["classes", "continuous"]
 
@@ -52,17 +25,11 @@ SMALL_SHARE = 0.01  # of the table
 MISSING = "(missing)"
 TARGET = "y"
 MOST_NUMERIC_CLASSES = 20
-_KIND_WORDS: dict[str, Kind] = {
-    "class": "classes",
-    "classes": "classes",
-    "categorical": "classes",
-    "continuous": "continuous",
-}
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable in the form that the engines learn from.
+    """One variable in the form that engines use for training.
 
     Parameters
     ----------
@@ -81,7 +48,7 @@ class Variable:
     has_missing : bool
         Whether the last class is the group of missing entries.
     declared : tuple of int or None
-        The places of the classes, but for that group, among the categories that a categorical declares.
+        The positions of the classes, except that group, among the declared categories.
     """
 
     name: str
@@ -100,13 +67,18 @@ class Variable:
             return np.ones(len(self.labels), dtype=bool)
         return ~np.isnan(self.labels)
 
+    @property
+    def given(self) -> npt.NDArray[np.bool_]:
+        """Rows whose entry is not missing."""
+        return self.labels != len(self.classes) - 1 if self.has_missing else self.known
+
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Variable:
-        """Give the variable at some row positions; all classes stay, whether or not they occur."""
+        """Return the variable at some row positions; all classes stay, whether or not they occur."""
         return replace(self, labels=self.labels[rows])
 
 
 def check_attribute_names(names: Sequence[str]) -> None:
-    """Refuse names of protected attributes that do not tell them from each other and from the target."""
+    """Refuse repeated names of protected attributes, and the name of the target."""
     if TARGET in names:
         raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -116,23 +88,23 @@ def check_attribute_names(names: Sequence[str]) -> None:
         )
 
 
-def check_kinds(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, Kind]:
+def check_kinds(kinds: Mapping[str, Any] | None, names: list[str]) -> dict[str, Kind]:
     """Check the user's choices of kinds against the variables there are."""
     chosen: dict[str, Kind] = {}
     for name, word in {str(name): word for name, word in (kinds or {}).items()}.items():
         if name not in names:
-            raise ValueError(f"`kinds` names {name!r}, which is none of the variables {names}.")
-        if word not in _KIND_WORDS:
+            raise ValueError(f"`kinds` names {name!r}, which is not one of the variables {names}.")
+        if word not in get_args(Kind):
             raise ValueError(f"`kinds[{name!r}]` must be 'classes' or 'continuous', got {word!r}.")
-        chosen[name] = _KIND_WORDS[word]
+        chosen[name] = word
     return chosen
 
 
 def variable_from(column: Column, kind: Kind | None = None) -> Variable:
-    """Decide what a variable is and encode it.
+    """Choose the kind of a variable and encode it.
 
     Strings, booleans and categories are classes; numbers are classes up to 20 distinct values. Missing
-    entries of classes are a class of their own, the last.
+    entries of classes are a separate class, the last.
 
     Examples
     --------
@@ -162,13 +134,13 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
 
 
 def check_learnable(variable: Variable) -> None:
-    """Refuse a variable that no model can learn, and warn of what makes its values odd."""
+    """Refuse a variable that no model can learn, and warn of missing entries and rare classes."""
     if variable.kind == "classes":
         _check_classes(variable)
         return
     numbers = variable.labels[variable.known]
     if np.isinf(numbers).any():
-        raise ValueError(f"Variable {variable.name!r} contains infinity: mend or drop those rows first.")
+        raise ValueError(f"Variable {variable.name!r} contains infinity: correct or drop those rows first.")
     if not len(numbers) or (numbers == numbers[0]).all():
         raise ValueError(_one_class(variable.name, numbers[:1].tolist()))
     missing = len(variable.labels) - len(numbers)
@@ -186,8 +158,8 @@ def _check_classes(variable: Variable) -> None:
         if len(classes) == 1:
             raise ValueError(f"Protected attribute {name!r} is missing in every row: leave it out.")
         warn_user(
-            f"Protected attribute {name!r} is missing in {sizes[-1]} of {n_rows} rows: they are a group of "
-            f"their own, {classes[-1]!r}, and every row is valued over {len(classes)} classes, not "
+            f"Protected attribute {name!r} is missing in {sizes[-1]} of {n_rows} rows: they are a separate "
+            f"group, {classes[-1]!r}, and every row is valued over {len(classes)} classes, not "
             f"{len(classes) - 1}."
         )
     if len(classes) < 2:
@@ -209,9 +181,7 @@ def _check_classes(variable: Variable) -> None:
 def _one_class(name: str, values: list[Any]) -> str:
     shown = f" ({values[0]!r})" if values else ""
     what = "`y`" if name == TARGET else f"Protected attribute {name!r}"
-    return (
-        f"{what} has only one class{shown}: there is nothing to tell apart; leave it out or check the data."
-    )
+    return f"{what} has only one class{shown}: there is nothing to learn; leave it out or check the data."
 
 
 @dataclass(frozen=True)
@@ -225,7 +195,7 @@ class Labels:
     classes : tuple
         The labels, sorted.
     positive : int or None
-        The position of the positive label; None where there is none.
+        The position of the positive label; None if there is none.
     """
 
     codes: npt.NDArray[np.int32]
@@ -255,7 +225,7 @@ def labels_of(column: Column, pos_label: Any = None) -> Labels:
 
 
 def positive_code(classes: Sequence[Any], pos_label: Any, argument: str = "pos_label") -> int | None:
-    """Find the positive label: the one asked for, or the larger of two; more than two have none.
+    """Find the positive label: the chosen one, or the larger of two; more than two have none.
 
     Examples
     --------
@@ -271,7 +241,7 @@ def positive_code(classes: Sequence[Any], pos_label: Any, argument: str = "pos_l
 
 
 def label_named(classes: Sequence[Any], text: str, argument: str) -> Any:
-    """Find the label that a text, such as one from a command line, stands for: "1" for 1, 1.0 and "1"."""
+    """Find the label that a text, such as an option, means: "1" for 1, 1.0 and "1"."""
     for label in classes:
         if is_label(label, text):
             return label
@@ -280,7 +250,7 @@ def label_named(classes: Sequence[Any], text: str, argument: str) -> Any:
 
 
 def is_label(label: Any, text: str) -> bool:
-    """Tell whether a text stands for a label: "1" for 1, 1.0 and "1"."""
+    """Return whether a text means a label: "1" for 1, 1.0 and "1"."""
     try:
         return str(label) == text or float(label) == float(text)
     except (TypeError, ValueError):
@@ -288,7 +258,7 @@ def is_label(label: Any, text: str) -> bool:
 
 
 class LabelPattern:
-    """A digest of which rows share a label, in the order of the rows; how they are cut does not matter.
+    """A digest of which rows share a label, in the order of the rows, in blocks of any size.
 
     Examples
     --------
@@ -304,11 +274,11 @@ class LabelPattern:
         self._digest = hashlib.blake2b(digest_size=16)
 
     def add(self, codes: npt.NDArray[np.integer[Any]]) -> None:
-        """See some rows' labels, numbered as all rows so far first show them: names must not matter."""
+        """Add some rows' labels, numbered in the order of their first rows."""
         self._digest.update(np.ascontiguousarray(codes, dtype=np.int32).data)
 
     def hexdigest(self) -> str:
-        """Give the digest of all rows so far."""
+        """Return the digest of all rows so far."""
         return self._digest.hexdigest()
 
 
@@ -321,10 +291,10 @@ class Groups:
     codes : ndarray of int
         Each row's group.
     names : tuple of str
-        For messages: labels as Python writes them, so that the text ``'(missing)'`` and a missing entry look
-        different.
+        For messages: labels as Python writes them, so that the text ``'(missing)'`` differs from a missing
+        entry.
     titles : tuple of str
-        For people: labels as they are.
+        For tables and pages: labels as they are.
     """
 
     codes: Codes
@@ -336,34 +306,34 @@ class Groups:
 
     @property
     def sizes(self) -> Codes:
-        """How many rows each group has."""
+        """The number of rows of each group."""
         return np.bincount(self.codes, minlength=len(self))
 
     @property
     def by_row(self) -> npt.NDArray[np.object_]:
-        """What people call the group of each row."""
+        """The title of the group of each row."""
         return np.array(self.titles, dtype=object)[self.codes]
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
-        """Give the groups of some rows; those without rows are none any more."""
+        """Return the groups of some rows, without groups that have no rows."""
         cut = Groups(self.codes[rows], self.names, self.titles)
         return _numbered_as(cut, np.flatnonzero(cut.sizes))
 
 
 def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appearance: bool = False) -> Groups:
-    """Give every row its group: the combination of its protected attributes.
+    """Return every row's group: the combination of its protected attributes.
 
-    Missing entries are a group of their own. Without attributes all rows are one group.
+    Missing entries are a separate group.
 
     Parameters
     ----------
     variables : sequence of Variable
         The protected attributes.
     quarters : bool
-        Whether a continuous attribute is cut into its quarters; otherwise it is refused.
+        Whether a continuous attribute is cut into quarters; otherwise it is refused.
     appearance : bool
-        Whether levels are numbered as a categorical declares them, else in the order in which rows show
-        them, the missing last; and not in their own order.
+        Whether levels are numbered in the order of a categorical, or else of their first rows, with missing
+        entries last, instead of in sorted order.
 
     Examples
     --------
@@ -373,7 +343,7 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     Groups(codes=array([1, 0, 1]), names=("'f'", "'m'"), titles=('f', 'm'))
     """
     if not variables:
-        raise ValueError("There is no protected attribute to make groups of.")
+        raise ValueError("There is no protected attribute to form groups.")
     parts = [_levels(variable, quarters=quarters, appearance=appearance) for variable in variables]
     if len(parts) == 1:
         return parts[0]
@@ -388,7 +358,7 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
 
 
 def title_in_full(attribute: str, groups: Groups) -> Groups:
-    """Give an attribute's groups names that tell the attribute; those of comparisons do so as they are.
+    """Return an attribute's groups with the attribute in their names; comparisons have it already.
 
     Examples
     --------
@@ -410,23 +380,22 @@ def title_in_full(attribute: str, groups: Groups) -> Groups:
 
 
 def warn_of_missing(variables: Sequence[Variable]) -> None:
-    """Say which attributes are missing in some rows, which are a group of their own."""
+    """Warn of attributes that are missing in some rows, which are a separate group."""
     for variable in variables:
-        if variable.kind == "classes" and variable.has_missing:
-            missing = int((variable.labels == len(variable.classes) - 1).sum())
-            warn_of_missing_rows(variable, missing, len(variable.labels))
+        if variable.has_missing:
+            warn_of_missing_rows(variable, int((~variable.given).sum()), len(variable.labels))
 
 
 def warn_of_missing_rows(variable: Variable, missing: int, n_rows: int) -> None:
-    """Say in how many rows an attribute is missing, which are a group of their own."""
+    """Warn of the number of rows in which an attribute is missing, which are a separate group."""
     warn_user(
-        f"Protected attribute {variable.name!r} is missing in {missing} of {n_rows} rows: they are a group "
-        f"of their own, {variable.classes[-1]!r}."
+        f"Protected attribute {variable.name!r} is missing in {missing} of {n_rows} rows: they are a "
+        f"separate group, {variable.classes[-1]!r}."
     )
 
 
 def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
-    """Give the groups of one attribute, only those that have rows."""
+    """Return the groups of one attribute that have rows."""
     if variable.kind == "continuous":
         if not quarters:
             n_numbers = len(np.unique(variable.labels[variable.known]))
@@ -463,7 +432,7 @@ def _quarters(variable: Variable) -> Groups:
 
 
 def _by_appearance(variable: Variable, occurring: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Order classes as a categorical declares them, or by the first row of each; the missing come last."""
+    """Order classes as a categorical, or by the first row of each; missing entries come last."""
     codes = variable.labels
     first = np.full(len(variable.classes), len(codes))
     if variable.declared is not None:
@@ -476,7 +445,7 @@ def _by_appearance(variable: Variable, occurring: npt.NDArray[np.intp]) -> npt.N
 
 
 def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
-    """Keep the groups in `order`, which holds all that have rows, and number them so."""
+    """Keep the groups in `order`, which contains all with rows, and number them in this order."""
     place = np.zeros(len(groups), dtype=np.int64)
     place[order] = np.arange(len(order))
 
@@ -487,15 +456,15 @@ def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
 
 
 def small_groups(sizes: npt.ArrayLike, min_group_size: int = MIN_GROUP_SIZE) -> npt.NDArray[np.bool_]:
-    """Mark the groups that have too few rows to be compared: few by number, and few of the table.
+    """Mark the groups with too few rows to be compared: by number, and by share of the table.
 
     Parameters
     ----------
     sizes : array-like of int
-        How many rows each group has. A group without rows is none, and not marked.
+        The number of rows of each group. A group without rows is not marked.
     min_group_size : int, default=30
-        From how many rows on a group is compared in any case. A group of fewer is small if it also has less
-        than 1 % of the rows; 0 marks none.
+        Groups with at least this many rows are always compared. A group with fewer is small if it also has
+        less than 1 % of the rows; 0 marks none.
 
     Examples
     --------
@@ -513,7 +482,7 @@ def small_groups(sizes: npt.ArrayLike, min_group_size: int = MIN_GROUP_SIZE) -> 
 def tell_small(
     names: Sequence[str], sizes: npt.ArrayLike, small: npt.NDArray[np.bool_], min_group_size: int
 ) -> str:
-    """Say which groups are small, and why: the subject of a sentence that says what becomes of them.
+    """Describe which groups are small, and why: the subject of a sentence.
 
     Examples
     --------
@@ -533,5 +502,5 @@ def tell_small(
 
 
 def check_min_group_size(min_group_size: Any) -> None:
-    """Refuse what is no number of rows; 0 compares all groups."""
+    """Refuse an invalid number of rows; 0 compares all groups."""
     check_count("min_group_size", min_group_size, 0, 10**12)

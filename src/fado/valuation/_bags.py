@@ -1,4 +1,4 @@
-"""Which rows every bag leaves out."""
+"""Bags: which rows each leaves out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from fado._checks import check_count
 from fado._memory import free_memory
-from fado.tabular import Variable
-
-__all__ = ["check_bags", "check_memory", "out_of_bag_sets", "strata_of"]
+from fado.tabular import Problem, Variable
 
 Rows = npt.NDArray[np.int32]
 
@@ -23,7 +21,7 @@ _BYTES = 4  # of a row's position
 
 
 def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "rows") -> None:
-    """Refuse bags that cannot cover every row, that leave a side empty, or that are beyond reason."""
+    """Raise an error for bags that cannot cover every row, that leave a side empty, or that are too many."""
     if isinstance(unseen_fraction, bool) or not isinstance(unseen_fraction, Real):
         raise TypeError(f"`unseen_fraction` must be a number in (0, 1), got {unseen_fraction!r}.")
     if not 0 < unseen_fraction < 1:
@@ -44,8 +42,15 @@ def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "r
         )
 
 
+def units_of(problem: Problem) -> tuple[int, str]:
+    """Count what is dealt into bags, and name it: rows, or groups of rows that belong together."""
+    if problem.blocks is None:
+        return problem.n_rows, "rows"
+    return int(problem.blocks.max()) + 1, "groups of rows"
+
+
 def check_memory(n_rows: int, n_bags: int) -> None:
-    """Refuse more bags than fit into memory: a bag keeps the position of every row."""
+    """Raise an error for more bags than fit into memory: a bag keeps the position of every row."""
     needed, there = n_rows * n_bags * _BYTES, _memory()
     if there is not None and needed > there:
         raise ValueError(
@@ -55,7 +60,7 @@ def check_memory(n_rows: int, n_bags: int) -> None:
 
 
 def _memory() -> int | None:
-    """Give the bytes that are free here, or all there are; None where the system tells neither."""
+    """Return the free bytes, or all there are; None if the system reports neither."""
     free = free_memory()
     if free is not None:
         return free
@@ -66,9 +71,9 @@ def _memory() -> int | None:
 
 
 def strata_of(variables: Sequence[Variable], unseen_fraction: float) -> npt.NDArray[np.int64]:
-    """Give each joint class of the class variables a number.
+    """Return a number for each joint class of the class variables.
 
-    Joint classes too small to reach every bag are pooled into the class of the first variable, the target.
+    Joint classes too small to reach every bag are merged into the class of the first variable, the target.
     """
     n_rows = len(variables[0].labels)
     joint = np.zeros(n_rows, dtype=np.int64)
@@ -84,7 +89,7 @@ def strata_of(variables: Sequence[Variable], unseen_fraction: float) -> npt.NDAr
 
 
 def _renumbered(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Give the codes that occur the numbers 0, 1, 2, ..., without sorting the rows."""
+    """Renumber the codes that occur as 0, 1, 2, ..., without sorting the rows."""
     occurs = np.bincount(codes) > 0
     return (np.cumsum(occurs) - 1)[codes]
 
@@ -103,8 +108,8 @@ def out_of_bag_sets(
     give or take one, and never twice in one bag. Each permutation spreads every stratum evenly, so a bag's
     share of a stratum is the stratum's own share to about one row.
 
-    With `blocks`, rows that belong together are left out together: the same is done with blocks in the place
-    of rows, each in the stratum of its first row.
+    With `blocks`, rows that belong together are left out together: the same is done with blocks instead of
+    rows, each in the stratum of its first row.
 
     Returns
     -------
@@ -139,7 +144,7 @@ def out_of_bag_sets(
 def _stream(
     n_rows: int, strata: npt.NDArray[np.int64], generator: np.random.Generator
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Give permutations without end, each with the rows of every stratum evenly spaced."""
+    """Yield permutations without end, each with the rows of every stratum evenly spaced."""
     sizes = np.bincount(strata)
     first = np.cumsum(sizes) - sizes
     while True:

@@ -1,4 +1,4 @@
-"""The contract of valuators, the one list of them, and whether values belong to the rows at hand."""
+"""The base class of valuators, their registry, and the check that values belong to given rows."""
 
 from __future__ import annotations
 
@@ -11,50 +11,98 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 
-from fado._checks import seed_from
-from fado._messages import list_names, warn_user
-from fado._registry import ClassRegistry
+from fado._checks import ClassRegistry, seed_from
+from fado._messages import insert_parameters, list_names, warn_user
 from fado._version import library_versions
 from fado.tabular import LabelPattern, Problem, note_features, read_problem
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
-
-__all__ = [
-    "BaseValuator",
-    "check_alignment",
-    "is_same_pattern",
-    "make_valuator",
-    "provenance_of",
-    "read_validation",
-    "register_valuator",
-    "target_pattern",
-    "texts_of",
-    "valuator_class",
-    "valuator_names",
-]
 
 Class = TypeVar("Class", bound=type)
 
 _CLASSES = ClassRegistry("valuator")
 
 
-class BaseValuator(BaseEstimator, metaclass=ABCMeta):
-    """Base class of the valuators; a subclass defines the method ``_value``.
+def valuator_parameters() -> None:
+    """Describe what several valuators have; `insert_parameters` takes it from here.
 
-    `fit` reads its arguments into a `Problem`, turns the parameter `random_state` into a seed, and calls
-    ``_value(problem, validation, seed)``, which returns a `Valuation`. Weights in that problem have a mean of
-    1. Where a valuator is expected, any other object with `fit` and `valuation_` works as well.
+    Parameters
+    ----------
+    sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+        The protected attributes. Without any, only the target is valued.
+    sample_weight : array-like of shape (n_rows,), optional
+        How much each row counts in the fits, such as survey weights. The weights are scaled to a mean of 1,
+        so that values do not depend on their scale.
+    validation : tuple of (X, y, sensitive_features), optional
+        Validation data, on which effects are measured. Valuators that measure no effects, such as the
+        entropies, ignore it.
+    estimators : estimator or list of estimators, optional
+        Unfitted scikit-learn estimators: classifiers for variables of classes, regressors for continuous
+        ones. None means small LightGBM models, whose number of trees and learning rate are selected on rows
+        that they have not seen.
+    n_bags : int, default=10
+        How many bags.
+    unseen_fraction : float, default=0.2
+        The share of the rows that each bag leaves out. ``n_bags * unseen_fraction`` must be at least 1.
+    z_sees_target : bool, default=True
+        Whether the models of protected attributes see the target as a feature.
+    z_exclude : list of column names, or mapping of attribute to such a list, optional
+        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping).
+        ``"age_*"`` means all columns whose names begin with ``age_``. A feature that alone determines an
+        attribute is always hidden from its models, with a warning. Features that determine it only together
+        are not hidden, but a warning names them.
+    kinds : mapping of variable to {"classes", "continuous"}, optional
+        Overrides the rule for the kind of a variable: text, booleans, categories and numbers with at most 20
+        distinct values are classes, other numbers are continuous. The target is called ``"y"``.
+    performance : {"tpr_at_fpr", "log_loss", "accuracy"}
+        The metric that the values of ``"y"`` are effects on: the true-positive rate at the budget, the
+        negative mean log-loss, or the accuracy at a probability threshold of 0.5.
+    fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+        The ratio that the values of each protected attribute are effects on, at the budget's threshold. The
+        groups with the lowest and the highest rate determine it.
+    max_fpr : float, default=0.05
+        The budget, in (0, 1): the share of negatives that may be predicted positive.
+    keep_models : bool, default=False
+        Whether to keep the trained models, without the training rows. `value` needs them for new rows.
+    X_new : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+        The features of the new rows. Columns are matched by name, in any order, or by position if a table has
+        no names. Columns that no model has seen are ignored. New categories count as missing.
 
     Attributes
     ----------
     valuation_ : Valuation
         The values.
+    bags_ : list of ndarray
+        The positions of the rows that each bag left out.
+    excluded_columns_ : dict
+        Per protected attribute, the features that were hidden from its models.
     seed_ : int
-        The seed; as `random_state` it gives the same values again.
+        The seed. Passed as `random_state`, it gives the same values again.
+    models_ : ValuationModels
+        The models; only with ``keep_models=True``.
+    """
+
+
+@insert_parameters(valuator_parameters)
+class BaseValuator(BaseEstimator, metaclass=ABCMeta):
+    """Base class of the valuators; a subclass defines the method ``_value``.
+
+    `fit` reads its arguments into a `Problem`, turns the parameter `random_state` into a seed, and calls
+    ``_value(problem, validation, seed)``, which returns a `Valuation`. Sample weights in that problem have a
+    mean of 1. Any other object with `fit` and `valuation_` can be used as a valuator too.
+
+    Attributes
+    ----------
+    {valuation_, seed_}
     sends_fits : bool
-        Class attribute: whether its fits run on the cluster that `fado.execution.on_cluster` sets. False
-        unless a subclass says otherwise.
+        Class attribute: whether fits run on the cluster that `fado.execution.on_cluster` sets. False unless a
+        subclass says otherwise.
+
+    See Also
+    --------
+    fado.valuation.register_valuator : Give a valuator a name for configurations and commands.
 
     Examples
     --------
@@ -64,16 +112,18 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     ...     def __init__(self, random_state=None):
     ...         self.random_state = random_state
     ...     def _value(self, problem, validation, seed):
-    ...         generator = np.random.default_rng(seed)
-    ...         return Valuation.from_values(
-    ...             {variable.name: generator.normal(size=problem.n_rows) for variable in problem.variables}
-    ...         )
+    ...         rng = np.random.default_rng(seed)
+    ...         names = [variable.name for variable in problem.variables]
+    ...         values = {name: rng.normal(size=problem.n_rows) for name in names}
+    ...         return Valuation.from_values(values)
     >>> X, y, sex = np.zeros((4, 1)), [0, 1, 0, 1], ["f", "f", "m", "m"]
-    >>> RandomValues(random_state=0).fit(X, y, sensitive_features={"sex": sex}).valuation_["sex"].round(2)
+    >>> valuator = RandomValues(random_state=0).fit(X, y, sensitive_features={"sex": sex})
+    >>> valuator.valuation_["sex"].round(2)
     array([-0.54,  0.36,  1.3 ,  0.95])
     """
 
     sends_fits: ClassVar[bool] = False
+    _two_classes: ClassVar[bool] = False  # whether the target must have two
 
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
@@ -84,6 +134,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     valuation_: Valuation
     seed_: int
 
+    @insert_parameters(valuator_parameters)
     def fit(
         self,
         X: Any,
@@ -98,21 +149,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Strings, categories and missing values are fine.
-        y : array-like of shape (n_rows,)
-            The target.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes. Without any, the target alone is valued.
-        sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the models' fits, such as survey weights. They are scaled to a mean
-            of 1, so that values do not depend on their scale.
-        groups : array-like of shape (n_rows,), optional
-            Which rows belong together, such as those of one person or one month. A bag holds or leaves out
-            all of them together.
-        validation : tuple of (X, y, sensitive_features), optional
-            Held-out rows to measure effects on. Valuators that measure no effects, such as the entropies,
-            accept and ignore it, so that valuators can be exchanged.
+        {X, y, sensitive_features, sample_weight, groups, validation}
 
         Returns
         -------
@@ -127,14 +164,14 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     def fit_problem(self, problem: Problem, validation: Problem | None = None) -> Self:
         """Value every row of a `Problem`: a table that has been read already.
 
-        A fit that fails or is interrupted leaves this valuator as it was.
+        A fit that fails or is interrupted leaves this valuator unchanged.
 
         Parameters
         ----------
         problem : Problem
-            The rows to value, as `fado.tabular.read_problem` gives them.
+            The rows to value, as `fado.tabular.read_problem` returns them.
         validation : Problem, optional
-            Held-out rows to measure effects on, as `read_validation` gives them.
+            Validation data, on which effects are measured.
 
         Returns
         -------
@@ -157,7 +194,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         """Value every row."""
 
     def _default_models(self, n_columns: int) -> list[Any]:
-        """Give the unfitted models of a table with so many columns where the user names none."""
+        """Return the unfitted models for a table with this number of columns, if the user passes none."""
         return []
 
     def __sklearn_tags__(self) -> Any:
@@ -167,18 +204,20 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        if self._two_classes:
+            tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 
 def texts_of(estimators: Iterable[Any]) -> tuple[str, ...]:
-    """Give estimators as they print, each in one line."""
+    """Return the `repr` of estimators, each in one line."""
     return tuple(" ".join(repr(estimator).split()) for estimator in estimators)
 
 
 def provenance_of(
     algorithm: str, problem: Problem, seed: int, settings: Mapping[str, Any], estimator: Any = None
 ) -> Provenance:
-    """Say how the values of a problem came about."""
+    """Describe how the values of a problem were computed."""
     return Provenance(
         algorithm,
         settings=settings,
@@ -191,12 +230,12 @@ def provenance_of(
 
 
 def read_validation(validation: Any) -> Problem:
-    """Read the held-out rows that effects are measured on.
+    """Read validation data.
 
     Parameters
     ----------
     validation : tuple of (X, y, sensitive_features)
-        The rows, as a valuator's `fit` takes them.
+        The rows, as `fit` of a valuator takes them.
 
     Raises
     ------
@@ -226,12 +265,12 @@ def valuator_names() -> tuple[str, ...]:
 
 
 def valuator_class(name: str) -> Any:
-    """Give the class of a valuator by its name; a ValueError lists the names if there is none."""
+    """Return the class of a valuator by its name; if there is none, a ValueError lists the names."""
     return _CLASSES.find(name, "The algorithm")
 
 
 def make_valuator(name: str, **settings: Any) -> Any:
-    """Make a valuator by its name, with those of the settings that it takes; others are ignored.
+    """Make a valuator by its name. Settings that it does not have are ignored.
 
     Parameters
     ----------
@@ -254,7 +293,7 @@ def make_valuator(name: str, **settings: Any) -> Any:
 
 
 def target_pattern(codes: npt.NDArray[np.int32]) -> str:
-    """Digest which rows share a label, in the rows' order; what the labels are called does not matter.
+    """Return a digest of which rows share a label, in the order of the rows; names of labels do not matter.
 
     Examples
     --------
@@ -273,36 +312,36 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
 
 
 def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool:
-    """Tell whether values were made with these labels in this order, as far as they tell."""
+    """Return whether values were computed with these labels in this order, as far as is known."""
     if provenance is None or provenance.target_pattern is None or pattern is None:
         return True
     note = provenance.variables.get("y")
     if note is None or note.classes is None or n_labels != len(note.classes):
-        return True  # labels of another number are another target, which tells nothing about the rows
+        return True  # labels of another number are another target, which says nothing about the rows
     return bool(pattern == provenance.target_pattern)
 
 
 def check_alignment(valuation: Any, problem: Problem) -> None:
-    """Refuse a valuation that does not fit a problem; warn if it was made with other labels.
+    """Raise an error if a valuation does not fit a problem; warn if it was computed with other labels.
 
     Parameters
     ----------
     valuation : Valuation
         The values, or any other object with the property `protected`.
     problem : Problem
-        The rows that the values are used for, as `fado.tabular.read_problem` gives them.
+        The rows that the values are used for, as `fado.tabular.read_problem` returns them.
 
     Raises
     ------
     ValueError
         If the valuation has another number of rows, or no values for a protected attribute of the problem.
-        Attributes are compared by name, and only if both sides were given names: an array without names has
-        none, though its attribute is called "z". If either side has no attributes, nothing is compared.
+        Attributes are compared by name, and only if both sides have names: the attribute of an array without
+        names is called "z". If either side has no attributes, they are not compared.
 
     Warns
     -----
     UserWarning
-        If the labels of the target, or the order of the rows, were others.
+        If the labels of the target, or the order of the rows, were different.
     """
     told = getattr(valuation, "provenance", None)
     valued = list(valuation.protected)
@@ -323,6 +362,6 @@ def check_alignment(valuation: Any, problem: Problem) -> None:
         codes, labels = problem.sources[0].encode()
         if not is_same_pattern(told, target_pattern(codes), len(labels)):
             warn_user(
-                "`valuation` was made with other labels `y`, or with the rows in another order: pass the "
-                "valuation of these very rows."
+                "`valuation` was computed with other labels `y`, or with the rows in another order: pass "
+                "the valuation of these rows."
             )

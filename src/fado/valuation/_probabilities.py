@@ -1,4 +1,4 @@
-"""The value of a row, from predictions: of rows out of bag, of new rows, of rows in files."""
+"""The value of a row, from predictions: for out-of-bag rows, new rows and rows in files."""
 
 from __future__ import annotations
 
@@ -10,29 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.engine import Scorer
+from fado.engine import Scorer, both_classes
 from fado.tabular import Table, Variable
-
-__all__ = [
-    "NOT_TOLD",
-    "UNSEEN",
-    "KeptModel",
-    "Moments",
-    "RowsToScore",
-    "VariableModels",
-    "entropies_of",
-    "finish",
-    "largest_known",
-    "log_losses",
-    "mean_probabilities",
-    "normalised_entropy",
-    "of_all_classes",
-    "own_label_probability",
-    "read_probabilities",
-    "row_statistics",
-    "score_rows",
-    "what_is_wrong",
-]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,7 +33,7 @@ class KeptModel:
 class VariableModels:
     """The models of one variable, by bag and then by estimator; the variable has no rows.
 
-    Of a continuous variable, `furthest` and `largest_error` are the largest distances of a prediction from
+    For a continuous variable, `furthest` and `largest_error` are the largest distances of a prediction from
     the training mean, and from the row's own number, when the models were fitted.
     """
 
@@ -66,10 +45,10 @@ class VariableModels:
 
 @dataclass(frozen=True)
 class RowsToScore:
-    """Some rows that models have not learnt from, and their known labels, coded as the models' own.
+    """Some rows that models have not learnt from, and their known labels, with the codes that the models use.
 
-    `where` ends a sentence about a wrong prediction. `scored_by`, of shape (n_rows, n_bags), says which bags'
-    models score each row; without it, all do.
+    `where` ends a sentence about a wrong prediction. `scored_by`, of shape (n_rows, n_bags), marks which
+    bags' models score each row; without it, all do.
     """
 
     table: Table
@@ -79,7 +58,7 @@ class RowsToScore:
 
 
 def normalised_entropy(probabilities: npt.ArrayLike) -> FloatArray:
-    """Shannon entropy of predicted distributions, of shape (n,) or (n, K), divided by its maximum.
+    """Return the Shannon entropy of predicted distributions, of shape (n,) or (n, K), divided by its maximum.
 
     Examples
     --------
@@ -104,19 +83,6 @@ def _p_log2_p(p: FloatArray) -> FloatArray:
     return p * logarithm
 
 
-def of_all_classes(probabilities: FloatArray) -> FloatArray:
-    """Give a column per class, also where the probability of class 1 of two stands for both.
-
-    Examples
-    --------
-    >>> of_all_classes(np.array([0.25]))
-    array([[0.75, 0.25]])
-    """
-    if probabilities.ndim > 1:
-        return probabilities
-    return np.column_stack([1.0 - probabilities, probabilities])
-
-
 def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> FloatArray:
     """Read probabilities of G classes: (n,), (n, G), or (n, K, G) at K labels of the target."""
     p = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)  # it is kept
@@ -134,13 +100,13 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
         raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
     if p.ndim > 1 and len(p) and not np.allclose(p.sum(axis=-1), 1.0, atol=1e-6):
         raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
-    return of_all_classes(p)
+    return both_classes(p)
 
 
 def entropies_of(
     p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike]
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-    """Give values and probabilities by variable, in the form of `Valuation`, of what models predict."""
+    """Return values and probabilities by variable, in the form of `Valuation`, from predictions."""
     likely = read_probabilities("y", p_y)
     n_rows, n_labels = likely.shape
     values, probabilities = {"y": normalised_entropy(likely)}, {"y": likely}
@@ -162,7 +128,7 @@ def own_label_probability(probabilities: FloatArray, codes: npt.NDArray[np.integ
 
 
 def log_losses(own_label: npt.NDArray[np.floating]) -> FloatArray:
-    """Give the log-loss of every row, from the probability of its own label, clipped as scikit-learn does.
+    """Return the log-loss of every row, from the probability of its own label, clipped as scikit-learn does.
 
     Examples
     --------
@@ -175,7 +141,7 @@ def log_losses(own_label: npt.NDArray[np.floating]) -> FloatArray:
 
 
 def what_is_wrong(variable: Variable, n_rows: int, predicted: FloatArray) -> str:
-    """Say what keeps a model's predictions from being any; empty if nothing does."""
+    """Describe what is wrong with predictions; empty if nothing is."""
     many = len(variable.classes)
     classes = variable.kind == "classes"
     allowed: list[tuple[int, ...]] = [(n_rows, many)] if classes else []
@@ -200,10 +166,10 @@ def what_is_wrong(variable: Variable, n_rows: int, predicted: FloatArray) -> str
 def row_statistics(
     variable: Variable, predicted: FloatArray, labels: npt.NDArray[Any] | None, training_mean: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Turn a model's predictions into what is averaged over models: a doubt, and the agreement with labels.
+    """Turn predictions into what is averaged over models: the uncertainty, and the agreement with labels.
 
-    Of classes they are the entropy and the probability of the row's own class, of numbers the distances from
-    the training mean and from the row's own number. Without labels, agreement is NaN.
+    For classes they are the entropy and the probability of the row's own class, for numbers the distances
+    from the training mean and from the row's own number. Without labels, agreement is NaN.
     """
     classes = variable.kind == "classes"
     values = normalised_entropy(predicted) if classes else np.abs(predicted - training_mean)
@@ -218,7 +184,7 @@ def row_statistics(
 
 
 class Moments:
-    """Mean, standard error and count of what models say of each row.
+    """Mean, standard error and count of the models' results for each row.
 
     Results must be added in one fixed order: floating-point sums depend on it.
 
@@ -251,7 +217,7 @@ class Moments:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean over the models; NaN for a row that none scored."""
+        """Mean over the models; NaN for a row that no model scored."""
         return np.where(self.count > 0, self._mean, np.nan)
 
     @property
@@ -265,14 +231,14 @@ class Moments:
 
     @property
     def agreement(self) -> FloatArray:
-        """Mean agreement over the models; NaN for a row that none scored."""
+        """Mean agreement over the models; NaN for a row that no model scored."""
         return np.where(self.count > 0, self._agreement, np.nan)
 
 
 def finish(
     variable: Variable, moments: Moments, furthest: float | None = None, largest_error: float | None = None
 ) -> dict[str, npt.NDArray[Any]]:
-    """Turn averages over models into the fields of a valuation, all in [0, 1] but the counts.
+    """Turn averages over models into the fields of a valuation, all in [0, 1] except the counts.
 
     Distances of numbers are divided by the largest, of these rows if none is given.
     """
@@ -285,7 +251,7 @@ def finish(
 
 
 def largest_known(distances: FloatArray) -> float:
-    """Give the largest distance; 1 where all are 0, so that dividing by it leaves them 0."""
+    """Return the largest distance, or 1 if all are 0, so that dividing by it leaves them 0."""
     known = distances[~np.isnan(distances)]
     largest = float(known.max()) if len(known) else 0.0
     return largest if largest > 0 else 1.0
@@ -294,7 +260,7 @@ def largest_known(distances: FloatArray) -> float:
 def score_rows(
     rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None = None
 ) -> dict[str, dict[str, npt.NDArray[Any]]]:
-    """Value rows by models that have not seen them, the target's first: per field, an array per variable."""
+    """Value rows with models that have not seen them, the target's first: an array per field and variable."""
     n_rows = rows.table.n_rows
     moments = {own.variable.name: Moments(n_rows) for own in kept}
     means: dict[str, FloatArray] = {}
@@ -321,20 +287,20 @@ def score_rows(
 def mean_probabilities(
     rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None = None
 ) -> FloatArray:
-    """Give the mean probabilities of all classes over the models of the last variable."""
+    """Return the mean probabilities of all classes over the models of the last variable."""
     total: Any = 0.0
     for own, _, _, predicted in _predictions(rows, kept, stop):
         total = total + predicted if own is kept[-1] else total
-    return of_all_classes(total / len(kept[-1].models))
+    return both_classes(total / len(kept[-1].models))
 
 
 def _predictions(
     rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None
 ) -> Iterator[tuple[VariableModels, KeptModel, npt.NDArray[np.intp], FloatArray]]:
-    """Give what every model says of the rows that it scores, the target's models first.
+    """Yield the predictions of every model for the rows that it scores, the target's models first.
 
-    Where a model sees the target and the labels are not known, it is averaged over what the target's models
-    of the same bag predict.
+    If a model sees the target and the labels are not known, its predictions are averaged over the labels that
+    the target's models of the same bag predict.
     """
     target = kept[0].variable
     labels = rows.labels.get(target.name)
@@ -357,12 +323,12 @@ def _predictions(
                 predicted = model.scorer.score(table, labels[here])
             else:
                 expected = np.mean(likely[model.bag], axis=0)
-                expected = of_all_classes(expected) if target.kind == "classes" else expected
+                expected = both_classes(expected) if target.kind == "classes" else expected
                 predicted = _averaged(model.scorer, table, expected)
             wrong = what_is_wrong(own.variable, len(here), predicted)
             if wrong:
                 raise ValueError(
-                    f"A model of {own.variable.name!r} gave {wrong}{rows.where}: no value can come of that."
+                    f"A model of {own.variable.name!r} gave {wrong}{rows.where}, so it has no value."
                 )
             if own.variable is target and labels is None:
                 likely.setdefault(model.bag, []).append(predicted)
@@ -370,7 +336,7 @@ def _predictions(
 
 
 def _averaged(scorer: Scorer, table: Table, expected: FloatArray) -> FloatArray:
-    """Score rows at every label of the target, weighed by its probabilities; expected numbers as they are."""
+    """Score rows for every label of the target, weighted by its probabilities, or for expected numbers."""
     if expected.ndim == 1:
         return scorer.score(table, expected)
     total: Any = 0.0

@@ -1,4 +1,4 @@
-"""What values are: what each field means and may hold, and how they came about."""
+"""The scale and the provenance of values, and the numbers that each field may hold."""
 
 from __future__ import annotations
 
@@ -11,20 +11,7 @@ import numpy.typing as npt
 
 from fado._records import encode, is_number, record_from, shorten
 
-__all__ = [
-    "CLOSENESS",
-    "EFFECT",
-    "ENTROPY",
-    "FIELDS",
-    "Provenance",
-    "Scale",
-    "SplitGains",
-    "TargetNote",
-    "VariableNote",
-    "check_field",
-    "check_probabilities",
-]
-
+NEW_ROWS = ", new rows"  # ends the algorithm of values whose models have not learnt from the rows
 FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
 
 _WHAT = "the values' description"
@@ -46,11 +33,15 @@ class Scale:
     Parameters
     ----------
     meaning : str
-        What a value says, in a few words.
+        What a value means, in a few words.
     low, high : float or None
-        The lowest and the highest value that is possible; None, the default, if there is no bound.
+        The lowest and the highest possible value; None, the default, if there is no bound.
     neutral : float or None
         The value of a row that neither helps nor harms, by default 0; None if there is no such value.
+
+    See Also
+    --------
+    fado.Valuation : Has a scale for each of its variables.
     """
 
     meaning: str
@@ -69,12 +60,12 @@ class Scale:
         return self.low is None or self.low < 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the scale as plain data that JSON can hold."""
+        """Return the scale as plain data that JSON can hold."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> Scale:
-        """Read what `to_dict` gave; anything else raises a ValueError."""
+        """Read what `to_dict` returned; anything else raises a ValueError."""
         if not isinstance(content, Mapping) or not isinstance(content.get("meaning"), str):
             raise ValueError(f"A scale must be a mapping with a `meaning`, got {shorten(content)}.")
         ends = {name: content.get(name) for name in ("low", "high", "neutral")}
@@ -87,14 +78,14 @@ class Scale:
         return cls(content["meaning"], **ends)
 
 
-ENTROPY = Scale("entropy of the predicted classes: how unsure models are", 0.0, 1.0, None)
+ENTROPY = Scale("entropy of the predicted classes: how uncertain models are", 0.0, 1.0, None)
 CLOSENESS = Scale("closeness of the prediction to the mean: how little models know", 0.0, 1.0, None)
 EFFECT = Scale("effect of the row's weight on a metric, in the metric's own unit")
 
 
 @dataclass(frozen=True)
 class VariableNote:
-    """How a variable was treated.
+    """The kind and the classes of a variable.
 
     Parameters
     ----------
@@ -102,6 +93,10 @@ class VariableNote:
         ``"classes"`` or ``"continuous"``.
     classes : tuple, optional
         Its classes, if they are known.
+
+    See Also
+    --------
+    fado.valuation.Provenance : Holds one note per variable.
     """
 
     kind: str
@@ -118,6 +113,10 @@ class SplitGains:
         The names of the features.
     shares : mapping of str to tuple of float
         Per variable, the share of each feature in the gain of all splits and, last, the share of the target.
+
+    See Also
+    --------
+    fado.valuation.Provenance : Holds the gains.
     """
 
     columns: tuple[str, ...]
@@ -126,7 +125,7 @@ class SplitGains:
 
 @dataclass(frozen=True)
 class TargetNote:
-    """The target that values in a file were made for.
+    """The target of the values in a file.
 
     Parameters
     ----------
@@ -134,6 +133,10 @@ class TargetNote:
         The name of its column.
     digest : str
         A digest of its labels.
+
+    See Also
+    --------
+    fado.valuation.Provenance : Holds the note.
     """
 
     target: str
@@ -142,7 +145,7 @@ class TargetNote:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How values came about.
+    """How values were computed.
 
     Parameters
     ----------
@@ -152,11 +155,11 @@ class Provenance:
     settings : mapping
         The settings of the valuator that affect values, such as ``n_bags``: plain data by name.
     seed : int, optional
-        The seed; as `random_state` it gives the same values again.
+        The seed. Passed as `random_state`, it gives the same values again.
     estimators : tuple of str, optional
-        The models, as they print.
+        The `repr` of each model.
     variables : mapping of str to VariableNote
-        How each variable was treated.
+        The kind and the classes of each variable.
     excluded_columns : mapping of str to tuple of str, optional
         Per protected attribute, the features that were hidden from its models.
     versions : mapping of str to str
@@ -169,12 +172,16 @@ class Provenance:
     trees, learning_rates : mapping, optional
         Per variable, how many trees the default models had, and their learning rate.
     target_pattern : str, optional
-        A digest of which rows share a label of the target, by which a mismatch of rows is noticed.
+        A digest of which rows share a label of the target, which detects a mismatch of rows.
     made_for : TargetNote, optional
-        Which target the values in a file were made for.
+        The target of the values in a file.
     names_given : bool, default=True
         Whether protected attributes have names, by which they are compared with those of other rows. If not,
         they are called "z", or "z0", "z1", ....
+
+    See Also
+    --------
+    fado.Valuation : Has the provenance of its values.
     """
 
     algorithm: str = "given"
@@ -193,12 +200,12 @@ class Provenance:
     names_given: bool = True
 
     def kind_of(self, variable: str) -> str:
-        """Give the kind of a variable, "classes" or "continuous"; empty if it is not known."""
+        """Return the kind of a variable, "classes" or "continuous"; empty if it is not known."""
         note = self.variables.get(variable)
         return "" if note is None else note.kind
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain data that JSON can hold; what is not known is left out."""
+        """Return plain data that JSON can hold; unknown entries are left out."""
         return {"algorithm": self.algorithm, **self.settings, **encode(replace(self, settings={}))}
 
     @classmethod
@@ -230,10 +237,16 @@ class Provenance:
         return found
 
 
+def of_new_rows(provenance: Provenance, *, y_given: bool) -> Provenance:
+    """Return the provenance of values of rows that the models have not learnt from."""
+    settings = {**provenance.settings, "y_given": y_given}
+    return replace(provenance, algorithm=provenance.algorithm + NEW_ROWS, settings=settings)
+
+
 def check_field(
     field: str, numbers: npt.NDArray[Any], scale: Scale, name: str, first: int = 0, counts: Any = None
 ) -> None:
-    """Refuse numbers that no valuator can have given, naming column, row and number.
+    """Raise an error for numbers that no valuator can have returned, naming column, row and number.
 
     Examples
     --------
@@ -261,7 +274,7 @@ def check_field(
 
 
 def check_probabilities(name: str, probabilities: npt.NDArray[Any]) -> None:
-    """Refuse numbers that do not sum to 1 over the last axis; all of a row may be NaN.
+    """Raise an error for numbers that do not sum to 1 over the last axis; all of a row may be NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The table of values that a valuator leaves behind."""
+"""The table of values that a valuator returns."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from fado._messages import insert_parameters
 from fado._version import library_versions
 from fado.tabular import Column, attribute_columns, one_column, read_rows
 from fado.valuation._probabilities import entropies_of
@@ -19,19 +20,17 @@ from fado.valuation._provenance import EFFECT, ENTROPY, FIELDS, Provenance, Scal
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Valuation", "rounded"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _LONGEST = 60  # characters of a name that are shown
 
 
 class Valuation:
-    """One value per row and variable, with what is known of its precision.
+    """One value per row and variable, with its precision as far as it is known.
 
-    Valuators make it; `from_probabilities` makes one from a model's own scores, `from_values` from values of
-    any other origin, `load` reads a saved one. ``valuation["y"]`` gives the values of one variable as an
-    array, ``valuation[rows]`` the valuation of some rows.
+    Valuators return it. `from_probabilities` makes one from a model's own scores, `from_values` from values
+    computed elsewhere, and `load` reads a saved one. ``valuation["y"]`` is an array with the values of one
+    variable, ``valuation[rows]`` the valuation of some rows.
 
     Parameters
     ----------
@@ -40,12 +39,12 @@ class Valuation:
     standard_error, counts, agreement, epistemic : mapping of str to ndarray, optional
         Further numbers per row in the same form, as far as they are known; see the properties of these names.
     scales : mapping of str to Scale, optional
-        What each variable's values mean, and between which bounds they lie. Variables without a scale are
-        taken for entropies, in [0, 1].
+        What each variable's values mean, and their bounds. Variables without a scale are entropies, in [0,
+        1].
     provenance : Provenance, optional
-        How the values came about.
+        How the values were computed.
     index : pandas.Index, optional
-        The rows' labels, if the table had any.
+        The labels of the rows, if the table had any.
     probabilities : mapping of str to ndarray, optional
         What models predict, in the form of the attribute of this name.
 
@@ -56,10 +55,15 @@ class Valuation:
     probabilities : dict of str to ndarray, or None
         What models that have not seen the rows predict, if it was kept. Under ``"y"``, the probability of
         each of the K classes of the target, shape (n_rows, K). Under each protected attribute of classes,
-        the probability of each of its G groups if the target were of class k, for every k, shape
-        (n_rows, K, G). NaN in rows that no model has scored. Continuous attributes have no entry.
+        the probability of each of its G groups given each class of the target, shape (n_rows, K, G). NaN in
+        rows that no model has scored. Continuous attributes have no entry.
     provenance : Provenance
-        How the values came about.
+        How the values were computed.
+
+    See Also
+    --------
+    fado.OutOfBagEntropy : Values rows by the uncertainty of models.
+    fado.TreeInfluence : Values rows by their effects on performance and fairness.
 
     Examples
     --------
@@ -99,12 +103,12 @@ class Valuation:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """How the values came about, as plain data that JSON can hold; `provenance` has the same, typed."""
+        """How the values were computed, as plain data for JSON; `provenance` has the same, typed."""
         return self.provenance.to_dict()
 
     @property
     def fields(self) -> list[str]:
-        """The fields that are known: ``"values"``, then those of the others that there are."""
+        """The known fields: ``"values"``, then any of the other fields."""
         return list(self._arrays)
 
     @property
@@ -132,22 +136,22 @@ class Valuation:
 
     @property
     def values(self) -> pd.DataFrame:
-        """What each row is worth for each variable; `scales` says what the numbers mean."""
+        """The value of each row for each variable; `scales` describes what the numbers mean."""
         return self._frame("values")
 
     @property
     def standard_error(self) -> pd.DataFrame:
-        """Standard error of each value over the fits that it comes from; NaN below two fits."""
+        """Standard error of each value over its fits; NaN for fewer than two fits."""
         return self._frame("standard_error")
 
     @property
     def counts(self) -> pd.DataFrame:
-        """How many fits, or contributions of `DataShapley`, each value comes from; 0 if that is not known."""
+        """How many fits, or contributions of `DataShapley`, each value comes from; 0 if unknown."""
         return self._frame("counts")
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """Mean probability that the fits gave to the row's own label; NaN if not known.
+        """Mean probability that the fits gave to the row's own label; NaN if unknown.
 
         If it is low, the label may be wrong. For a continuous variable it is ``1 - error / max(error)``, with
         the mean error of the row's predictions.
@@ -156,11 +160,11 @@ class Valuation:
 
     @property
     def epistemic(self) -> pd.DataFrame:
-        """The part of the entropy in which models disagree; known for new rows only, else NaN."""
+        """The part of the entropy on which models disagree; known for new rows only, else NaN."""
         return self._frame("epistemic")
 
     def field(self, name: str, variable: str) -> npt.NDArray[Any]:
-        """Give one field of one variable as an array; NaN, or 0 counts, if it is not known.
+        """Return one field of one variable as an array; NaN, or 0 counts, if it is not known.
 
         Parameters
         ----------
@@ -196,15 +200,15 @@ class Valuation:
             raise KeyError(f"The valuation has no variable {key!r}; it has {self.variables}.") from None
 
     def take(self, rows: Any) -> Valuation:
-        """Give the valuation of some rows; ``valuation[rows]`` is the same.
+        """Return the valuation of some rows; ``valuation[rows]`` is the same.
 
-        scikit-learn's cross-validation cuts a valuation that is passed to `fit` to the rows of a fold in this
-        way.
+        scikit-learn's cross-validation uses it to cut a valuation that is passed to `fit` to the rows of a
+        fold.
 
         Parameters
         ----------
         rows : array of int or bool, or slice
-            The rows' positions, in the order that is wanted, or a mask over all rows.
+            The positions of the rows, in the wanted order, or a mask over all rows.
         """
         if isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
@@ -232,13 +236,13 @@ class Valuation:
         )
 
     def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
-        """Give a copy with other row labels and another digest of the target, as in `Provenance`."""
+        """Return a copy with other row labels and another digest of the target, as in `Provenance`."""
         changed = self.with_provenance(target_pattern=target_pattern)
         changed._index = index
         return changed
 
     def with_provenance(self, **changes: Any) -> Valuation:
-        """Give a copy with some entries of its `Provenance`, given by their names, changed."""
+        """Return a copy with some entries of its `Provenance` changed, given by name."""
         return Valuation(
             **self._arrays,
             scales=self.scales,
@@ -266,7 +270,7 @@ class Valuation:
         return f"<div><p><b>Valuation</b> of {len(self):,} rows ({html.escape(how)})</p>{table}</div>"
 
     def _shown(self) -> tuple[str, pd.DataFrame]:
-        """Give the algorithm and the summary with texts that are short and printable, whoever wrote them."""
+        """Return the algorithm and the summary, with all texts short and printable."""
         summary = self.summary()
         summary["kind"] = [_plain(kind) for kind in summary["kind"]]
         return _plain(self.provenance.algorithm), summary.set_axis([_plain(name) for name in summary.index])
@@ -300,6 +304,7 @@ class Valuation:
                 rows[name][field] = round(_mean(self.field(field, name)), 3)
         return pd.DataFrame.from_dict(rows, orient="index")
 
+    @insert_parameters()
     def stability(
         self,
         X: Any = None,
@@ -315,54 +320,56 @@ class Valuation:
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> pd.DataFrame:
-        """Tell how far these values agree with values that are made again, for all rows and by group.
+        """Measure how far these values agree with recomputed values, for all rows and by group.
 
         Without `X` and `y` nothing is fitted: the agreement with another run is estimated from the standard
-        errors, as variation ``"bags"``. With them, values are made again with one thing changed at a time:
+        errors, as variation ``"bags"``. With them, values are recomputed with one thing changed at a time:
 
         - ``"seeds"``: `n_seeds` other seeds, those that follow the values' own.
-        - ``"bags"``: half and twice as many bags; with half, they are among those of these values.
+        - ``"bags"``: half and twice as many bags; the half is a subset of the bags of these values.
         - ``"settings"``: models of half and twice the size, by the first of `num_leaves`, `max_leaf_nodes`,
           `n_neighbors`, `C`, `alpha` and `n_estimators` that they have. The default models of entropies get
-          12 and 48 leaves instead of 24; their trees and learning rates are chosen anew.
-        - ``"encodings"``: text and categories as codes in the order of the alphabet; and numbers of more
-          than ten different values in ten bins of equal counts.
+          12 and 48 leaves instead of 24; their trees and learning rates are selected again.
+        - ``"encodings"``: text and categories as codes in alphabetical order; and numbers with more than ten
+          different values in ten bins of equal counts.
 
         Parameters
         ----------
         X, y : optional
             The rows that were valued, as a valuator takes them.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes, by position; without `X`, any whose groups are to be told apart.
+            The protected attributes, by position; without `X`, those whose groups are reported separately.
         valuator : valuator, optional
-            What made the values. None makes it from `provenance`, which keeps no estimators: pass it if it
-            was given some. Entropies of unknown origin are compared with those of `OutOfBagEntropy`.
+            What computed the values. None makes it from `provenance`, which keeps no estimators: pass the
+            valuator if it was given some. Entropies of unknown origin are compared with those of
+            `OutOfBagEntropy`.
         over : str or sequence of str
             Which variations; those that a valuator does not have are left out.
         n_seeds : int, default=3
             How many other seeds.
         sample_weight, groups, validation
-            As `fit` of the valuator was given them.
+            As they were passed to `fit` of the valuator.
         n_jobs : int, optional
-            How many fits run side by side; None leaves it to the valuator.
-        progress : bool, default=False
-            Whether to show a progress bar.
+            How many fits run in parallel; None leaves it to the valuator.
+        {progress}
 
         Returns
         -------
         DataFrame
             One row per ``column``, ``variation`` and ``group`` ("all rows", or a group of at least ten), with
-            its number of ``rows``, ranked among themselves. ``rank_agreement`` is Spearman's correlation with
-            the other values, ``top_overlap`` the share of the highest tenth by these values that is in the
-            others' highest tenth; means, if values are made again more than once. ``attrs["changes"]`` says
-            what was changed, ``attrs["notes"]`` what was left out and why.
+            its number of ``rows``. Rows are ranked within a group. ``rank_agreement`` is Spearman's
+            correlation with the other values; ``top_overlap`` is the share of the highest tenth of these
+            values that is in the highest tenth of the others. Both are means if values are recomputed more
+            than once. ``attrs["changes"]`` lists what was changed, ``attrs["notes"]`` what was left out and
+            why.
 
         Examples
         --------
         >>> import numpy as np
         >>> from fado import Valuation
         >>> valuation = Valuation({"y": np.arange(100.0)}, {"y": np.full(100, 5.0)})
-        >>> valuation.stability(sensitive_features=np.repeat(["f", "m"], 50)).round(1)
+        >>> sex = np.repeat(["f", "m"], 50)
+        >>> valuation.stability(sensitive_features=sex).round(1)
           column variation     group  rows  rank_agreement  top_overlap
         0      y      bags  all rows   100             1.0          0.7
         1      y      bags         f    50             0.9          0.5
@@ -376,25 +383,26 @@ class Valuation:
         )
 
     def card(self, stability: Any = None, *, sensitive_features: Any = None) -> str:
-        """Describe the values as Markdown: what they are, their distribution, how stable they are, limits.
+        """Describe the values as Markdown: what they mean, their distribution, stability and limits.
 
         Parameters
         ----------
         stability : DataFrame, optional
-            What `stability` gave; None means its estimate without a fit.
+            What `stability` returned; None means its estimate without a fit.
         sensitive_features : Series, array, DataFrame or dict, optional
-            Protected attributes, by position, whose groups are told apart. Groups of fewer than ten rows are
-            not named.
+            Protected attributes, by position, whose groups are reported separately. Groups of fewer than ten
+            rows are not named.
 
         Returns
         -------
         str
-            A notebook shows it as it is meant. Whatever the data contain is escaped.
+            Markdown, which a notebook renders. All names and labels from the data are escaped.
 
         Examples
         --------
         >>> from fado import Valuation
-        >>> print(Valuation.from_probabilities([0.5, 0.9, 0.8]).card().splitlines()[0])
+        >>> card = Valuation.from_probabilities([0.5, 0.9, 0.8]).card()
+        >>> print(card.splitlines()[0])
         # Values of 3 rows
         """
         from fado.valuation._stability import card
@@ -405,7 +413,7 @@ class Valuation:
     def from_probabilities(
         cls, p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike] | None = None
     ) -> Valuation:
-        """Value rows by the predicted probabilities of models that you have already.
+        """Value rows by the predicted probabilities of models that you already have.
 
         Parameters
         ----------
@@ -414,7 +422,7 @@ class Valuation:
             that the model was not trained on give better values.
         p_z : mapping of str to array-like, optional
             The same for every protected attribute; or, of shape (n, K, G), the probabilities of its G groups
-            if the target were of each of its K classes. These are averaged by `p_y` for the values.
+            given each of the K classes of the target. These are averaged with `p_y` for the values.
 
         Returns
         -------
@@ -425,7 +433,7 @@ class Valuation:
         Raises
         ------
         ValueError
-            If numbers lie outside [0, 1] or are missing, probabilities of K classes do not sum to 1, or the
+            If numbers are outside [0, 1] or missing, probabilities of K classes do not sum to 1, or the
             arrays differ in length.
         """
         if p_z and "y" in p_z:
@@ -451,11 +459,11 @@ class Valuation:
         Parameters
         ----------
         values : mapping of str to array-like, or table with such columns
-            The values for ``"y"``, which must be there, and for every protected attribute by its name; NaN
-            where a row has none. The index of a pandas table or Series is kept.
+            The values of ``"y"``, which is required, and of each protected attribute by its name; NaN if a
+            row has none. The index of a pandas table or Series is kept.
         scales : mapping of str to Scale, optional
-            What they mean, and between which bounds they lie. A column without one is taken for effects:
-            signed, without bounds, 0 is neutral. A utility divides such values by their standard deviation.
+            What the values mean, and their bounds. Without a scale, values are effects: signed, without
+            bounds, with 0 as neutral. A utility divides such values by their standard deviation.
 
         Returns
         -------
@@ -465,9 +473,9 @@ class Valuation:
         Examples
         --------
         >>> from fado import Valuation
-        >>> valuation = Valuation.from_values({"y": [0.2, -0.1], "age": [0.0, 0.3]})
-        >>> valuation.scales["age"].is_signed
-        True
+        >>> values = {"y": [0.2, -0.1], "age": [0.0, 0.3]}
+        >>> Valuation.from_values(values).scales["age"].meaning
+        "effect of the row's weight on a metric, in the metric's own unit"
         """
         index = getattr(values, "index", None) if hasattr(values, "iloc") else None
         if not isinstance(values, Mapping):
@@ -490,7 +498,7 @@ class Valuation:
         return cls(ordered, scales={name: told.get(name, EFFECT) for name in ordered}, index=index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the valuation to a file that appears whole or not at all.
+        """Write the valuation to a file, completely or not at all.
 
         Row labels are not saved.
 
@@ -498,14 +506,14 @@ class Valuation:
         ----------
         path : path-like
             A name that ends in ``.parquet``, which also keeps scales, provenance and probabilities, or in
-            ``.csv``, which keeps the values and what is known of them only; a warning says so if there are
+            ``.csv``, which keeps the values and the other known fields only; a warning is given if there are
             probabilities.
 
         Raises
         ------
         ValueError
-            If the name has another ending, a value is not on its scale, another field holds a number that it
-            must not hold, or a CSV file would be read as other values.
+            If the name has another ending, a value is not on its scale, another field has an invalid number,
+            or a CSV file would be read as other values.
         """
         from fado.valuation._saved import write
 
@@ -515,9 +523,9 @@ class Valuation:
     def load(cls, path: str | os.PathLike[str]) -> Valuation:
         """Read a valuation that `save` or `fado.value_files` wrote.
 
-        The content is checked: values must lie on the scale that the file declares, counts must be whole
-        numbers, and the description must be complete. A CSV file has no description: its values are taken
-        for effects if there are no other fields, and for entropies if there are.
+        The content is checked: values must be on the scale that the file declares, counts must be whole
+        numbers, and the description must be complete. A CSV file has no description: its values are effects
+        if there are no other fields, and entropies if there are.
 
         Parameters
         ----------
@@ -530,8 +538,8 @@ class Valuation:
         FileNotFoundError
             If there is no such file.
         ValueError
-            If the file is not a valuation, is damaged, or holds a number that a valuation must not hold; the
-            message names the file and the place. Also if the values in a directory are not finished.
+            If the file is not a valuation, is damaged, or has an invalid number; the message names the file
+            and the place. Also if the values in a directory are not finished.
         """
         from fado.valuation._saved import read
 

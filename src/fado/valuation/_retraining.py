@@ -1,4 +1,4 @@
-"""Remove rows, train again, look: how far values tell what rows do to a model."""
+"""Remove rows, train again, measure: how well values predict what rows do to a model."""
 
 from __future__ import annotations
 
@@ -11,43 +11,27 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_classifier, check_count, seed_from
-from fado._messages import warn_user
+from fado._messages import insert_parameters, warn_user
 from fado._progress import tracked
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem, read_rows
 from fado.valuation._base import read_validation
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    check_metrics,
-    decide,
-    directed_ratio,
-    find_extremes,
-    measure_validation_rows,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, check_metrics, read_validation_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "agreement",
-    "compare_effects",
-    "draw_parts",
-    "read_parts",
-    "removal_effects",
-    "retraining_check",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 _KINDS = ("cell", "leaves", "random")
 _MOST_FITS = 100_000
-_FEWEST = 5  # parts that a correlation is told of
+_FEWEST = 5  # parts for a correlation
 
 
+@insert_parameters()
 def retraining_check(
     valuation: Valuation,
     estimator: Any,
@@ -67,7 +51,7 @@ def retraining_check(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Tell how far values can be trusted: remove parts of the rows, train again, and compare.
+    """Measure how well values predict effects: remove parts of the rows, train again, and compare.
 
     Parameters
     ----------
@@ -78,27 +62,22 @@ def retraining_check(
     X, y, sensitive_features
         The rows that were valued, as a valuator takes them.
     validation : tuple of (X, y, sensitive_features)
-        Rows to measure the models on, which none of them learns from.
+        Validation data, which no model learns from.
     performance, fairness, max_fpr
         The metrics, as in :class:`~fado.TreeInfluence`.
     n_fits : int, default=60
         How many parts to remove, one at a time: in turn rows of one label and group, rows of a few leaves of
         a tree, and random rows.
     parts : list of masks or of arrays of positions, optional
-        The parts to remove, instead of `n_fits` parts that are drawn.
+        The parts to remove, instead of `n_fits` random parts.
     n_repeats : int, default=1
         How often to train again for each part. One retraining is noisy: a few rows fewer can give other trees
         and shift a ratio by 0.01. With more repeats, each also leaves out another random 5 % of the rows, the
         same for all parts, and changes are averaged.
     sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts in the fits, scaled to a mean of 1. Values are taken as effects per unit of
-        this weight.
-    random_state : int, RandomState or None, default=None
-        Seed of the parts, and of an estimator that has none of its own.
-    n_jobs : int, optional
-        How many models are trained side by side; None uses every core.
-    progress : bool, default=False
-        Whether to show a progress bar.
+        How much each row counts in the fits, scaled to a mean of 1. Values are effects per unit of this
+        weight.
+    {random_state, n_jobs, progress}
 
     Returns
     -------
@@ -107,10 +86,15 @@ def retraining_check(
         the metric (minus the sum of the removed rows' values) and the measured change; ``low`` and ``high``
         are its 95 % interval. ``slope`` is the measured change per unit of predicted change: at 1 the size is
         right as well. ``directed`` is the rank correlation with the change of a ratio that keeps its two
-        groups in the same order, and so may rise above 1. Look at it where the ratio is near 1: there the
-        ratio falls again once the two groups change places, which no sum of values can predict. ``n_parts``
-        counts the parts for which the metric is defined. If there are fewer than five, or nothing changed,
-        ``correlation``, ``slope``, ``low`` and ``high`` are NaN, with a warning.
+        groups in the same order, and so may rise above 1. Use it if the ratio is near 1: there the ratio
+        falls again once the two groups swap, which no sum of values can predict. ``n_parts`` counts the parts
+        for which the metric is defined. If there are fewer than five, or nothing changed, ``correlation``,
+        ``slope``, ``low`` and ``high`` are NaN, with a warning.
+
+    See Also
+    --------
+    fado.valuation.removal_effects : The predicted and measured change of each part.
+    fado.valuation.forecast_removals : A prediction for LightGBM without training again.
 
     Examples
     --------
@@ -122,17 +106,16 @@ def retraining_check(
     >>> X = rng.normal(size=(6000, 3))
     >>> z = np.where(X[:, 2] + rng.normal(size=6000) > 0, "b", "a")
     >>> y = X[:, 0] + X[:, 2] + rng.normal(size=6000) > 1
-    >>> validation = X[3000:], y[3000:], z[3000:]
+    >>> rows = {"sensitive_features": z[:3000]}
+    >>> rows["validation"] = X[3000:], y[3000:], z[3000:]
     >>> X, y, z = X[:3000], y[:3000], z[:3000]
     >>> model = LGBMClassifier(n_estimators=30)
-    >>> values = TreeInfluence(model).fit(X, y, sensitive_features=z, validation=validation).valuation_
+    >>> values = TreeInfluence(model).fit(X, y, **rows).valuation_
     >>> cells = [(y == label) & (z == group) & (rng.random(3000) < share)
     ...          for label in (0, 1) for group in "ab" for share in (0.2, 0.4, 0.6)]
-    >>> check = retraining_check(
-    ...     values, model, X, y, sensitive_features=z, validation=validation, parts=cells
-    ... )
-    >>> bool(check.loc["z", "correlation"] > 0.6)
-    True
+    >>> check = retraining_check(values, model, X, y, **rows, parts=cells)
+    >>> check.loc["z", ["correlation", "n_parts"]].round().tolist()
+    [1.0, 12.0]
     """
     return compare_effects(removal_effects(**locals()))  # it takes the same parameters
 
@@ -156,7 +139,7 @@ def removal_effects(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Remove parts of the rows, train again, and give the predicted and the measured change of each part.
+    """Remove parts of the rows, train again, and return the predicted and the measured change for each part.
 
     Parameters are those of :func:`retraining_check`.
 
@@ -165,7 +148,7 @@ def removal_effects(
     DataFrame
         One row per part and column of values: ``part`` (its number), ``kind`` ("cell", "leaves", "random" or
         "given"), ``rows`` (how many were removed), ``column``, ``predicted`` (minus the sum of the removed
-        rows' values), ``metric`` (after removal), ``actual`` (how the metric changed) and ``directed`` (the
+        rows' values), ``metric`` (after removal), ``actual`` (the change of the metric) and ``directed`` (the
         same, but a ratio keeps its two groups in the order that they have for the model of all rows, and so
         may rise above 1).
     """
@@ -177,7 +160,7 @@ def removal_effects(
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
     problem = problem.with_mean_weight_one()
     if validation is None:
-        raise ValueError("`validation` is needed: rows (X, y, sensitive_features) that no model learns from.")
+        raise ValueError("`validation` is needed: data (X, y, sensitive_features) that no model learns from.")
     validated = read_validation_rows(problem, read_validation(validation), "retraining_check")
     columns = _matching_columns(valuation, problem, validated)
     seed = seed_from(random_state)
@@ -185,10 +168,8 @@ def removal_effects(
     nothing = np.zeros(0, dtype=np.int32)
     beside = [nothing]
     if n_repeats > 1:  # each repeat does without another twentieth of the rows, whatever part is removed
-        draws, size = (
-            [np.random.default_rng([seed, 1, own]) for own in range(n_repeats)],
-            problem.n_rows // 20,
-        )
+        draws = [np.random.default_rng([seed, 1, own]) for own in range(n_repeats)]
+        size = problem.n_rows // 20
         beside = [own.choice(problem.n_rows, size, replace=False).astype(np.int32) for own in draws]
     wanted = [np.union1d(own, rows) for own in beside for rows in (nothing, *(rows for _, rows in removed))]
     check_classifier("estimator", estimator)
@@ -197,42 +178,38 @@ def removal_effects(
     scores = _scores_without(wanted, whole, engine_class(estimator, problem.table)(problem.table), n_jobs)
     measured: dict[str, list[float]] = {}
     for own in tracked(scores, len(wanted), what="retrained models", show=progress):
-        figures = measure_validation_rows(validated, own, performance, fairness, float(max_fpr))
-        decisions = decide(validated, own, float(max_fpr))
+        figures = validated.measure(own, performance, fairness, float(max_fpr))
+        decisions = validated.decide(own, float(max_fpr))
         if not measured:
-            extremes = [find_extremes(validated, each, fairness, decisions) for each in validated.attributes]
+            extremes = [validated.extremes(each, fairness, decisions) for each in validated.attributes]
         directed = {"y": figures["y"]}
         for attribute, both in zip(validated.attributes, extremes, strict=True):
-            directed[attribute.name] = directed_ratio(validated, attribute, fairness, decisions, both)
+            directed[attribute.name] = validated.directed_ratio(attribute, fairness, decisions, both)
         for name in figures:
             measured.setdefault(name, []).append(figures[name])
             measured.setdefault(f"directed {name}", []).append(directed[name])
-    table = []
+    frames = []
     for metric, column in columns.items():
-        figures_by_part, changes = _changes(measured[metric], n_repeats)
-        _, directed_changes = _changes(measured[f"directed {metric}"], n_repeats)
+        by_part, changes = _changes(measured[metric], n_repeats)
         effects = valuation[column] if weights is None else valuation[column] * weights
-        for number, (kind, rows) in enumerate(removed):
-            table.append(
-                {
-                    "part": number,
-                    "kind": kind,
-                    "rows": len(rows),
-                    "column": column,
-                    "predicted": -float(np.nansum(effects[rows])),
-                    "metric": float(figures_by_part[1 + number]),
-                    "actual": float(changes[number]),
-                    "directed": float(directed_changes[number]),
-                }
-            )
-    names = ["part", "kind", "rows", "column", "predicted", "metric", "actual", "directed"]
-    return pd.DataFrame(table, columns=names)
+        columns_of_part: dict[str, Any] = {
+            "part": np.arange(len(removed)),
+            "kind": [kind for kind, _ in removed],
+            "rows": [len(rows) for _, rows in removed],
+            "column": column,
+            "predicted": [-float(np.nansum(effects[rows])) for _, rows in removed],
+            "metric": by_part[1:],
+            "actual": changes,
+            "directed": _changes(measured[f"directed {metric}"], n_repeats)[1],
+        }
+        frames.append(pd.DataFrame(columns_of_part))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _scores_without(
     parts: Sequence[Rows], whole: Task, engine: Engine, n_jobs: int | None
 ) -> Iterable[FloatArray]:
-    """Score the validation rows by the model of all rows without each part, one after the other."""
+    """Score the validation data with the model of all rows without each part, one after the other."""
     workers = n_workers(n_jobs)
     engine.prepare([_without(whole, parts[0])])
     executor = ThreadExecutor(workers) if engine.in_threads else JoblibExecutor(workers)
@@ -251,7 +228,7 @@ def _score(removed: Rows, shared: tuple[Engine, Task], stop: threading.Event | N
 
 
 def _changes(figures: list[float], n_repeats: int) -> tuple[FloatArray, FloatArray]:
-    """Give a metric's mean over the repeats, of all rows first, and by how much each part changes it."""
+    """Return a metric's mean over the repeats, for all rows first, and how much each part changes it."""
     by_repeat = np.array(figures).reshape(n_repeats, -1)
     return by_repeat.mean(axis=0), (by_repeat[:, 1:] - by_repeat[:, :1]).mean(axis=0)
 
@@ -262,7 +239,7 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     effects : DataFrame
-        What `removal_effects` gave.
+        What `removal_effects` returned.
 
     Returns
     -------
@@ -274,11 +251,11 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
     compared = {}
     for column, own in effects.groupby("column", sort=False):
         known = own.dropna(subset=["actual", "predicted", "directed"])
-        foretold = known["predicted"].to_numpy()
-        told = _agreement(foretold, known["actual"].to_numpy())
+        predicted = known["predicted"].to_numpy()
+        told = _agreement(predicted, known["actual"].to_numpy())
         directed = known["directed"].to_numpy()
         same = np.array_equal(directed, known["actual"].to_numpy())
-        told["directed"] = told["correlation"] if same else _rank_correlation(foretold, directed)
+        told["directed"] = told["correlation"] if same else _rank_correlation(predicted, directed)
         compared[column] = told | {"n_parts": len(known)}
     names = ["correlation", "slope", "low", "high", "directed", "n_parts"]
     return pd.DataFrame.from_dict(compared, orient="index", columns=names)
@@ -289,7 +266,7 @@ def _agreement(predicted: FloatArray, actual: FloatArray) -> dict[str, float]:
     if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
         warn_user(
             f"{n_parts} removals that changed a defined metric are too few or too alike to compare: use more "
-            "parts, or more validation rows."
+            "parts, or more validation data."
         )
         told = dict.fromkeys(("correlation", "slope", "low", "high"), nothing)
     else:
@@ -308,7 +285,7 @@ def _agreement(predicted: FloatArray, actual: FloatArray) -> dict[str, float]:
 
 
 def _rank_correlation(first: FloatArray, second: FloatArray) -> float:
-    """Give Spearman's rank correlation; NaN if either is constant."""
+    """Return Spearman's rank correlation; NaN if either is constant."""
     from scipy.stats import spearmanr
 
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
@@ -317,7 +294,7 @@ def _rank_correlation(first: FloatArray, second: FloatArray) -> float:
 
 
 def agreement(values: FloatArray, others: FloatArray) -> tuple[float, float]:
-    """Give the rank correlation of two values of the same rows, and the overlap of their highest tenths.
+    """Return the rank correlation of two values of the same rows, and the overlap of their highest tenths.
 
     Rows that tie for the last places of a tenth belong to it in part.
 
@@ -334,7 +311,7 @@ def agreement(values: FloatArray, others: FloatArray) -> tuple[float, float]:
 
 
 def _in_highest_tenth(values: FloatArray) -> FloatArray:
-    """Tell to which part each row belongs to the tenth with the highest values, of one row at least."""
+    """Return how far each row belongs to the tenth with the highest values, at least one row."""
     n_highest = max(1, round(len(values) / 10))
     last = np.partition(values, -n_highest)[-n_highest]
     above, tied = values > last, values == last
@@ -363,13 +340,13 @@ def _matching_columns(valuation: Valuation, problem: Problem, validated: Validat
 def draw_parts(
     problem: Problem, n_parts: int, seed: int, kinds: Sequence[str] = _KINDS
 ) -> list[tuple[str, Rows]]:
-    """Draw parts of the kinds in turn: sorted positions of rows, which the seed and the number decide.
+    """Draw parts of the kinds in turn: sorted positions of rows, set by the seed and the part's number.
 
     A cell is a tenth to six tenths of the rows of one label and group. Leaves are half of the rows of a few
     leaves of a small tree of the target. The random part is 2 to 20 % of all rows.
     """
     cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
-    leaves = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, dtype=np.int32)
+    leaves: Any = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, np.int32)
     found = []
     for number in range(n_parts):
         generator = np.random.default_rng([seed, number])
@@ -392,7 +369,7 @@ def draw_parts(
 
 
 def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
-    """Read the parts that a user asks for: masks over the rows, or positions."""
+    """Read the parts that a user passes: masks over the rows, or positions."""
     is_one = hasattr(parts, "dtype") and np.ndim(parts) == 1 and np.asarray(parts).dtype.kind in "biu"
     if is_one or isinstance(parts, str) or not isinstance(parts, Iterable):
         told = "one of them alone: write `[part]`" if is_one else f"{parts!r}"
@@ -408,12 +385,11 @@ def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
     return found
 
 
-def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.int32]:
-    """Give each row's leaf in one tree that predicts the target."""
+def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.integer[Any]]:
+    """Return each row's leaf in one tree that predicts the target."""
     from lightgbm import LGBMClassifier
 
     engine = LightGBMEngine(problem.table)
     rows = np.arange(problem.n_rows, dtype=np.int32)
     model: Any = engine.fit(Task(LGBMClassifier(n_estimators=1, num_leaves=31), problem.target, rows, 0))
-    forest = model.forest
-    return engine.read_leaves([forest]).read(forest.trees[0])
+    return engine.read_leaves(model.forest).read()[0]

@@ -1,7 +1,7 @@
-"""Valuations as files: Parquet with its description, plain CSV, or a directory of Parquet parts.
+"""Valuations as files: Parquet with a description, plain CSV, or a directory of Parquet parts.
 
-A file may come from anybody: whatever it holds is checked, and what is wrong is said in a sentence that names
-the file. The columns of a directory are read when they are first asked for.
+A file may come from anybody, so its content is checked, and errors name the file. The columns of a directory
+are read when they are first used.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import warn_user
-from fado._records import is_shallow, shorten
+from fado._records import is_shallow, record_from, shorten
 from fado._storage import Manifest, replacing
 from fado.tabular import TARGET, write_csv
 from fado.valuation._provenance import (
@@ -37,23 +37,12 @@ from fado.valuation._provenance import (
 )
 from fado.valuation._result import Valuation
 
-__all__ = [
-    "DONE",
-    "METADATA_KEY",
-    "PLAN",
-    "About",
-    "footer_digest",
-    "open_parts",
-    "open_values",
-    "read",
-    "read_lazily",
-    "value_blocks",
-    "write",
-]
+_Note = TypeVar("_Note")
 
 METADATA_KEY = b"fado.valuation"
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
+_OF_MANIFESTS = ("kind", "format", "digest")  # what all have
 _ENDINGS = (".parquet", ".csv")
 _FORMAT = 2
 _PROBABILITIES = "probabilities"
@@ -65,7 +54,7 @@ _TAIL = 8  # bytes that end a Parquet file: the length of its footer, and "PAR1"
 
 @dataclass(frozen=True)
 class About:
-    """What a file says of its columns; `shapes` are those of a row's probabilities, per variable."""
+    """What a file states about its columns; `shapes` are those of a row's probabilities, per variable."""
 
     variables: list[str]
     fields: list[str]
@@ -74,7 +63,7 @@ class About:
     shapes: Mapping[str, tuple[int, ...]]
 
     def column_names(self) -> dict[tuple[str, str], str]:
-        """Give the columns' names by field and variable, in their order."""
+        """Return the names of the columns by field and variable, in their order."""
         names: dict[tuple[str, str], str] = {}
         taken: set[str] = set()
         wanted = [(own, variable) for own in self.fields for variable in self.variables]
@@ -87,7 +76,7 @@ class About:
         return names
 
     def describe(self) -> bytes:
-        """Give all of it as a file holds it."""
+        """Return the description as a file holds it."""
         content = {
             "format": _FORMAT,
             "variables": self.variables,
@@ -101,7 +90,7 @@ class About:
 
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
-    """Write what is known, one column per field and variable; a row's probabilities are a list."""
+    """Write the known fields, one column per field and variable; the probabilities of a row are a list."""
     ending, probabilities = _ending(path), valuation.probabilities or {}
     if ending == ".csv" and probabilities:
         warn_user("A CSV file keeps no probabilities: save the valuation as .parquet to keep them.")
@@ -138,7 +127,7 @@ def read(path: str | os.PathLike[str]) -> Valuation:
     ending = _ending(path)
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    with _told_of(path):
+    with _naming(path):
         if not Path(path).is_file():
             raise ValueError("it is not a file.")
         table, about = _read_table(Path(path), ending)
@@ -161,7 +150,7 @@ def read(path: str | os.PathLike[str]) -> Valuation:
 def read_lazily(path: str | os.PathLike[str]) -> Valuation:
     """Read a valuation from a Parquet file or a directory of parts; its columns are read when first used.
 
-    Probabilities, which `Valuation.load` gives, are left in the file.
+    Probabilities, which `Valuation.load` returns, are left in the file.
 
     Parameters
     ----------
@@ -171,7 +160,7 @@ def read_lazily(path: str | os.PathLike[str]) -> Valuation:
     Raises
     ------
     ValueError
-        If it is no valuation, or is damaged.
+        If it is not a valuation, or is damaged.
     """
     parts, about = open_values(path)
     names = about.column_names()
@@ -183,20 +172,20 @@ def read_lazily(path: str | os.PathLike[str]) -> Valuation:
 
 
 def open_values(path: str | os.PathLike[str]) -> tuple[list[StoredPart], About]:
-    """Open a Parquet file or a directory of parts: where its rows lie, and what it says of itself."""
+    """Open a Parquet file or a directory of parts: its parts, and its description."""
     if Path(path).is_dir():
         parts, description = open_parts(path)
     else:
         footer = _footer(Path(path))
         parts = [StoredPart(Path(path), footer.num_rows, footer_digest(Path(path)))]
         description = (footer.metadata or {}).get(METADATA_KEY)
-    with _told_of(path):
+    with _naming(path):
         return parts, _described(description)
 
 
 @contextmanager
-def _told_of(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in what is said of its content."""
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors about its content."""
     try:
         yield
     except ValueError as error:
@@ -204,7 +193,7 @@ def _told_of(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _check_arrays(arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]], about: About) -> None:
-    """Refuse numbers that no valuator can have given."""
+    """Raise an error for numbers that no valuator can have returned."""
     names = about.column_names()
     for field in about.fields:
         for variable, numbers in arrays[field].items():
@@ -213,7 +202,7 @@ def _check_arrays(arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]], about: A
 
 
 def _lists(name: str, column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """Read a column that has as many numbers in every row as a shape has entries."""
+    """Read a column that has a fixed number of numbers in every row."""
     kind, wanted = column.type, f"column {shorten(name)} must hold {prod(shape)} numbers in every row"
     if not pa.types.is_fixed_size_list(kind) or (kind.list_size, kind.value_type) != (
         prod(shape),
@@ -238,7 +227,7 @@ def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 
 def _check_csv(about: About) -> None:
-    """Refuse to write what could not be read as what it is: a CSV file has nothing but its columns' names."""
+    """Refuse to write what would be read as something else: a CSV file has only the names of its columns."""
     told = _guessed(list(about.column_names().values()))
     if (
         told is None
@@ -259,7 +248,7 @@ def _ending(path: str | os.PathLike[str]) -> str:
 
 
 def _read_table(path: Path, ending: str) -> tuple[pa.Table, About]:
-    """Read a file's columns, if they are those that it tells of."""
+    """Read the columns of a file, if they match its description."""
     try:
         if ending == ".csv":
             block = min(path.stat().st_size + 1, _LARGEST_BLOCK)
@@ -278,20 +267,20 @@ def _read_table(path: Path, ending: str) -> tuple[pa.Table, About]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = "CSV" if ending == ".csv" else "Parquet"
         first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise ValueError(f"it is no {what} file, or it is damaged: {first}") from error
+        raise ValueError(f"it is not a {what} file, or it is damaged: {first}") from error
 
 
 def _described(told: bytes | None) -> About:
-    """Read a file's description of itself."""
+    """Read the description of a file."""
     if told is None:
-        raise ValueError("it carries no description of its values.")
+        raise ValueError("it has no description of its values.")
     try:
         content = json.loads(told)
         json.dumps(content, ensure_ascii=False).encode()  # half a surrogate is no text
     except (ValueError, RecursionError) as error:
-        raise ValueError("its description of its values is no JSON that can be read.") from error
+        raise ValueError("the description of its values is not JSON that can be read.") from error
     if not isinstance(content, Mapping) or not is_shallow(content):
-        raise ValueError("its description of its values must be a mapping, and not deeply nested.")
+        raise ValueError("the description of its values must be a mapping, and not deeply nested.")
     layout = content.get("format")
     if layout != _FORMAT:
         raise ValueError(f"it is in format {shorten(layout)}, and this release reads {_FORMAT}.")
@@ -312,7 +301,7 @@ def _described(told: bytes | None) -> About:
 
 
 def _shapes(given: Any, variables: Sequence[str], provenance: Provenance) -> dict[str, tuple[int, ...]]:
-    """Read of how many classes a row's probabilities are: K of the target, K and G of an attribute."""
+    """Read the shapes of a row's probabilities: (K,) for the target, (K, G) for an attribute."""
     if given is None or given == {}:
         return {}
     if (
@@ -322,8 +311,8 @@ def _shapes(given: Any, variables: Sequence[str], provenance: Provenance) -> dic
         or any(own[0] != given.get(TARGET, [0])[0] for own in given.values())
     ):
         raise ValueError(
-            "its `probabilities` must tell how many classes 'y' has and, of an attribute, this and how many "
-            "groups it has."
+            "its `probabilities` must state how many classes 'y' has and, for an attribute, this and how "
+            "many groups it has."
         )
     for name, own in given.items():
         note = provenance.variables.get(name)
@@ -346,9 +335,9 @@ def _are_names(given: Any) -> TypeGuard[list[str]]:
 
 
 def _guessed(names: Sequence[str]) -> About | None:
-    """Read variables and fields off the columns of a CSV file; None if they are those of no valuation.
+    """Read variables and fields from the column names of a CSV file; None if it is not a valuation.
 
-    Our own valuators leave more than values behind; values alone are taken for effects.
+    FADO's valuators write more fields than values; values alone are effects.
     """
     fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
     variables = list(names[: len(names) // len(fields)])
@@ -359,30 +348,51 @@ def _guessed(names: Sequence[str]) -> About | None:
 
 
 @dataclass(frozen=True)
+class PartNote:
+    """One part in the manifest of values in parts."""
+
+    file: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class DoneNote:
+    """The manifest of values in parts."""
+
+    parts: tuple[PartNote, ...]
+    description: str
+
+
+def open_note(manifest: Manifest, kind: type[_Note], folder: Path) -> _Note:
+    """Read the manifest of a directory as a record."""
+    told = {name: own for name, own in manifest.open(folder).items() if name not in _OF_MANIFESTS}
+    try:
+        return record_from(kind, told, f"a {manifest.what}")
+    except ValueError as error:
+        raise ValueError(f"{str(folder / manifest.name)!r} cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
 class StoredPart:
-    """One file of values: where it stands, how many rows it has, and the digest of its footer."""
+    """One file of values: its path, its number of rows, and the digest of its footer."""
 
     path: Path
     n_rows: int
     digest: str
 
 
+@dataclass(eq=False)
 class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
-    """One field of all variables, by their names; an array is read when it is first asked for, and kept."""
+    """One field of all variables, by name; an array is read when it is first used, and kept."""
 
-    def __init__(
-        self,
-        parts: Sequence[StoredPart],
-        field: str,
-        columns: Mapping[str, str],
-        scales: Mapping[str, Scale],
-        rows: npt.NDArray[np.int64] | None = None,
-    ) -> None:
-        self._parts = tuple(parts)
-        self._field = field
-        self._columns = dict(columns)
-        self._scales = scales
-        self._rows = rows  # the places of those that are wanted, in the order that is wanted
+    _parts: Sequence[StoredPart]
+    _field: str
+    _columns: Mapping[str, str]
+    _scales: Mapping[str, Scale]
+    _rows: npt.NDArray[np.int64] | None = None  # the places of those that are wanted, in that order
+
+    def __post_init__(self) -> None:
         self._read: dict[str, npt.NDArray[Any]] = {}
 
     @property
@@ -391,9 +401,9 @@ class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
         return sum(part.n_rows for part in self._parts) if self._rows is None else len(self._rows)
 
     def take(self, rows: npt.NDArray[np.int64]) -> _StoredColumns:
-        """Give the same of some rows; of the others little is ever held in memory at once."""
+        """Return the same of some rows; only a little of the others is in memory at once."""
         places = rows if self._rows is None else self._rows[rows]
-        taken = _StoredColumns(self._parts, self._field, self._columns, self._scales, places)
+        taken = replace(self, _rows=places)
         taken._read = {name: own[rows] for name, own in self._read.items()}
         return taken
 
@@ -427,25 +437,18 @@ class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
 
 
 def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], bytes | None]:
-    """Find the parts of a finished valuation, each of which must be whole, and its description of itself."""
+    """Find the parts of a finished valuation, all of which must be complete, and its description."""
     folder = Path(directory)
     if (folder / PLAN.name).is_file() and not (folder / DONE.name).is_file():
         raise ValueError(
             f"The values in {str(folder)!r} are not finished: run the same command again to finish them."
         )
-    told = DONE.open(folder)
-    try:
-        parts = [
-            StoredPart(folder / Path(str(entry["file"])).name, int(entry["rows"]), str(entry["digest"]))
-            for entry in told["parts"]
-        ]
-        description = str(told["description"]).encode()
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{str(folder / DONE.name)!r} does not tell of values: {error}") from error
+    done = open_note(DONE, DoneNote, folder)
+    parts = [StoredPart(folder / Path(own.file).name, own.rows, own.digest) for own in done.parts]
     for part in parts:
         name = repr(str(part.path))
         if not part.path.is_file():
-            raise ValueError(f"{name} is missing: the valuation is not whole.")
+            raise ValueError(f"{name} is missing: the valuation is not complete.")
         n_rows = _footer(part.path).num_rows
         if n_rows != part.n_rows:
             raise ValueError(
@@ -453,16 +456,16 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], byt
             )
         if footer_digest(part.path) != part.digest:
             raise ValueError(
-                f"{name} is another part, of another valuation, or damaged: put back the file that stood "
-                "there, or delete it and run `value_files` again."
+                f"{name} is another part, of another valuation, or damaged: put back the original file, or "
+                "delete it and run `value_files` again."
             )
-    return parts, description
+    return parts, done.description.encode()
 
 
 def value_blocks(
     parts: Sequence[StoredPart], names: Mapping[str, str], scales: Mapping[str, Scale], block_rows: int
 ) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
-    """Give the values of all rows by variable, in blocks of one size that no boundary of a part shows in."""
+    """Yield the values of all rows by variable, in blocks of one size across parts."""
     held: list[dict[str, npt.NDArray[np.float64]]] = []
     n_held = 0
     for part in parts:
@@ -485,7 +488,7 @@ def _joined(blocks: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.N
 def _batches(
     part: StoredPart, field: str, names: Mapping[str, str], scales: Mapping[str, Scale], most_rows: int
 ) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
-    """Give some columns of a part as numbers, some rows at a time, refusing what no valuator can give."""
+    """Yield some columns of a part as numbers, some rows at a time; invalid numbers raise an error."""
     first = 0
     try:
         with pyarrow.parquet.ParquetFile(  # with its own buffer, it would hold all row groups before
@@ -515,11 +518,11 @@ def _footer(path: Path) -> Any:
     try:
         return pyarrow.parquet.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{str(path)!r} is no Parquet file, or it is damaged.") from error
+        raise ValueError(f"{str(path)!r} is not a Parquet file, or it is damaged.") from error
 
 
 def footer_digest(path: Path) -> str:
-    """Give the digest of a Parquet file's footer, which tells of its place and of every column."""
+    """Return the digest of a Parquet file's footer, which describes every column."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL))

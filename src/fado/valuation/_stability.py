@@ -1,12 +1,12 @@
-"""Would another run rank rows alike? How far values agree with values that were made again.
+"""Would another run rank rows alike? How far values agree with recomputed values.
 
 Without another fit this is estimated. A value v is a mean over k fits and s its standard error. Of two fits,
-one said v + s and the other v - s. Of more, two random halves said v + s t and v - s t, where t is
-sqrt(k - 1) times a coordinate of a random direction in k - 1 dimensions: nearly normal if k is large. The
-halves' rank correlation r is that of values of half as many fits, and 2 r / (1 + r) that of values of as many
-(Spearman and Brown). This assumes that two fits of one run differ as two fits of two runs do, and that ranks
-behave as numbers do. Of numbers it is 1 - mean(s**2) / variance(v), which is too high for the ranks of skewed
-values such as entropies.
+one gave v + s and the other v - s. Of more, two random halves gave v + s t and v - s t, where t is sqrt(k -
+1) times a coordinate of a random direction in k - 1 dimensions: nearly normal if k is large. The halves' rank
+correlation r is that of values of half as many fits, and 2 r / (1 + r) that of values of as many (Spearman
+and Brown). This assumes that two fits of one run differ as two fits of two runs do, and that ranks behave as
+numbers do. For numbers it is 1 - mean(s**2) / variance(v), which is too high for the ranks of skewed values
+such as entropies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from fado.tabular import (
     read_problem,
     variable_from,
 )
-from fado.valuation._bags import MOST_BAGS
+from fado.valuation._bags import MOST_BAGS, units_of
 from fado.valuation._base import (
     BaseValuator,
     check_alignment,
@@ -46,15 +46,13 @@ from fado.valuation._base import (
     texts_of,
     valuator_names,
 )
-from fado.valuation._provenance import Scale
+from fado.valuation._provenance import NEW_ROWS, Scale
 from fado.valuation._result import Valuation, rounded
 from fado.valuation._retraining import agreement
-from fado.valuation.entropy import NEW_ROWS, EntropyValuator, OutOfBagEntropy, variables_to_learn
+from fado.valuation.entropy import EntropyValuator, OutOfBagEntropy, variables_to_learn
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["card", "expected_agreement", "measure_stability", "read_stability"]
 
 FloatArray = npt.NDArray[np.float64]
 Group = tuple[str, npt.NDArray[np.intp]]  # its name, and the positions of its rows
@@ -85,7 +83,7 @@ def measure_stability(
     *,
     show: bool,
 ) -> pd.DataFrame:
-    """Tell how far values agree with values made again; `given` is what else `fit` was given."""
+    """Measure how far values agree with recomputed values; `given` are further arguments of `fit`."""
     names = [over] if isinstance(over, str) else list(over) if isinstance(over, Iterable) else []
     if not names or any(name not in list(_VARIATIONS) for name in names):
         known = ", ".join(map(repr, _VARIATIONS))
@@ -95,7 +93,7 @@ def measure_stability(
     if (X is None) is not (y is None):
         there, lacking = ("y", "X") if X is None else ("X", "y")
         raise ValueError(
-            f"`{there}` needs `{lacking}`: pass both to make values again, or neither to estimate from the "
+            f"`{there}` needs `{lacking}`: pass both to recompute values, or neither to estimate from the "
             "standard errors."
         )
     if X is None:
@@ -117,14 +115,14 @@ def measure_stability(
         valuator = _read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
         ways = {name: list(_VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
         every = [(name, way) for name, own in ways.items() for way in own]
-        for name, way in tracked(every, len(every), what="values made again", show=show):
+        for name, way in tracked(every, len(every), what="recomputed values", show=show):
             made.setdefault(name, []).append(_value_again(way, y, sensitive_features))
     who = type(valuator).__name__
     notes += [f"{name}: {_LACKS[name].format(who)}" for name, own in ways.items() if not own]
     first = next((many[0] for many in made.values()), dict.fromkeys(valuation.variables))
     lost = ", ".join(repr(name) for name in valuation.variables if name not in first)
     if lost:
-        notes.append(f"Values of {lost} were not made again: pass `sensitive_features`.")
+        notes.append(f"Values of {lost} were not recomputed: pass `sensitive_features`.")
     rows = []
     for column, variation in ((name, own) for name in valuation.variables if name in first for own in made):
         values, others = valuation[column], [own[column] for own in made[variation]]
@@ -136,7 +134,7 @@ def measure_stability(
 
 
 def _attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variable]:
-    """Read attributes whose groups are told apart, where there is no table."""
+    """Read attributes whose groups are reported separately, if there is no table."""
     if sensitive_features is None:
         return []
     columns = attribute_columns(sensitive_features)
@@ -152,7 +150,7 @@ def _attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variab
 
 
 def _groups(attributes: Sequence[Variable], known: npt.NDArray[np.bool_]) -> list[Group]:
-    """Give all known rows, and those of every group of ten; smaller groups only together, if they are ten."""
+    """Return all known rows, and each group of at least ten; smaller groups only together."""
     parts: list[Group] = [(_ALL_ROWS, np.arange(len(known)))]
     for variable in attributes:
         groups = group_rows([variable], quarters=True)
@@ -170,7 +168,7 @@ def _groups(attributes: Sequence[Variable], known: npt.NDArray[np.bool_]) -> lis
 
 
 def read_stability(frame: Any) -> dict[str, Any]:
-    """Read what `Valuation.stability` gave as plain data, without what is about too few rows of a group.
+    """Read what `Valuation.stability` returned as plain data, without groups of too few rows.
 
     Parameters
     ----------
@@ -180,12 +178,12 @@ def read_stability(frame: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``rows``, a mapping by column name each; ``changes``, per variation what was changed; and ``notes``.
+        ``rows``, a mapping by column name each; ``changes``, what was changed per variation; and ``notes``.
 
     Raises
     ------
     TypeError
-        If it is no such frame.
+        If it is not such a frame.
 
     Examples
     --------
@@ -210,7 +208,7 @@ def read_stability(frame: Any) -> dict[str, Any]:
 def _frame(
     compared: Iterable[tuple[str, str, Group, Any]], changes: Mapping[str, str], notes: list[str]
 ) -> pd.DataFrame:
-    """Make the table of what was compared in which group, without what there is nothing to rank in."""
+    """Make the table of what was compared in which group, without groups whose values do not differ."""
     import pandas as pd
 
     rows = []
@@ -235,7 +233,7 @@ def _estimate(valuation: Valuation, attributes: Sequence[Variable]) -> pd.DataFr
         if valuation.provenance.algorithm.startswith("influence"):
             notes.append(
                 "Influences are sums over models that are measured on different rows: their spread does not "
-                "tell of another run. Pass `X` and `y`."
+                "predict another run. Pass `X` and `y`."
             )
             continue
         if not known.any():
@@ -271,7 +269,7 @@ def expected_agreement(
 
 
 def _overlap_of_wholes(overlap: float) -> float:
-    """Turn the overlap of two halves' highest tenths into that of wholes, as normal variables have it."""
+    """Turn the overlap of two halves' highest tenths into that of wholes, for normal variables."""
     from scipy.special import ndtri, owens_t
 
     # Two of correlation r both lie above the edge h of the highest tenth with a probability of
@@ -291,7 +289,7 @@ def _read_valuator(
     n_jobs: int | None,
     notes: list[str],
 ) -> Any:
-    """Give a copy of the valuator that made the values, with their seed, that keeps and shows nothing."""
+    """Return a copy of the valuator of the values, with their seed, that keeps and shows nothing."""
     valuator = _noted_valuator(valuation, problem, validation, notes) if given is None else given
     check_instance("valuator", valuator)
     if not hasattr(valuator, "fit"):
@@ -312,31 +310,31 @@ def _read_valuator(
 def _noted_valuator(
     valuation: Valuation, problem: Problem, validation: Problem | None, notes: list[str]
 ) -> Any:
-    """Make the valuator that provenance tells of; for entropies of unknown origin, the usual one."""
+    """Make the valuator that provenance describes; for entropies of unknown origin, the default one."""
     told = valuation.provenance
     name = _ALGORITHMS.get(told.algorithm, told.algorithm)
     if told.algorithm.endswith(NEW_ROWS):
         what = "These values are of rows that their models have not learnt from"
-        raise ValueError(f"{what}, and cannot be made again from them: leave out `X` and `y`.")
+        raise ValueError(f"{what}, and cannot be recomputed from them: leave out `X` and `y`.")
     if name not in valuator_names():
         if not all(scale.is_unit and scale.neutral is None for scale in valuation.scales.values()):
             raise ValueError(
-                f"It is not known what makes these values ({shorten(told.algorithm)}): pass the `valuator` "
-                "that does."
+                f"It is not known what computed these values ({shorten(told.algorithm)}): pass the "
+                "`valuator` that did."
             )
-        notes.append("It is not known what made these values: they are compared with OutOfBagEntropy's.")
+        notes.append("It is not known what computed these values: OutOfBagEntropy's are compared.")
         return OutOfBagEntropy()
     kinds = {own.name: told.kind_of(own.name) for own in problem.variables if told.kind_of(own.name)}
     hidden = {own.name: (told.excluded_columns or {}).get(own.name, ()) for own in problem.protected}
     valuator = make_valuator(name, **{**told.settings, "kinds": kinds, "z_exclude": hidden})
     if validation is None and "n_bags" in _settings_of(valuator) and "n_bags" not in told.settings:
-        raise ValueError("These values are effects on validation rows: pass these rows as `validation`.")
+        raise ValueError("These values are effects on validation data: pass them as `validation`.")
     if told.estimators is not None and isinstance(valuator, BaseValuator):
         models = texts_of(valuator._default_models(problem.table.n_columns))
         if told.estimators != models:
             raise ValueError(
-                f"These values were made by {shorten(', '.join(told.estimators))}, kept as a text "
-                "alone: pass the `valuator` that made them."
+                f"These values were computed by {shorten(', '.join(told.estimators))}, of which only the "
+                "text is kept: pass the `valuator` that computed them."
             )
     return valuator
 
@@ -346,14 +344,14 @@ def _settings_of(valuator: Any) -> dict[str, Any]:
 
 
 def _changed(valuator: Any, **settings: Any) -> Any:
-    """Give a copy of a valuator with those of the settings that it takes."""
+    """Return a copy of a valuator with those of the settings that it has."""
     taken = {name: value for name, value in settings.items() if name in _settings_of(valuator)}
     copied = clone(valuator, safe=False)
     return copied.set_params(**taken) if taken else copied
 
 
 def _value_again(way: Way, y: Any, sensitive_features: Any) -> dict[str, FloatArray]:
-    """Value the rows in another way, and give the values by variable."""
+    """Value the rows in another way, and return the values by variable."""
     _, valuator, problem, validation = way
     if isinstance(valuator, BaseValuator):
         made = valuator.fit_problem(problem, validation).valuation_
@@ -371,12 +369,12 @@ def _other_seeds(valuator: Any, problem: Problem, validation: Problem | None, n_
 
 
 def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
-    """Half and twice as many bags, as far as they work; effects on validation rows have none."""
+    """Half and twice as many bags, as far as they work; effects on validation data have none."""
     settings = _settings_of(valuator)
     share = settings.get("unseen_fraction")
     if "n_bags" not in settings or (share is None and validation is not None):
         return
-    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    n_units = units_of(problem)[0]
     least, most = (2, n_units) if share is None else (math.ceil(1 / share - 1e-9), MOST_BAGS)
     for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]):
         if least <= n_bags <= most:
@@ -384,7 +382,7 @@ def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: 
 
 
 def _other_sizes(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
-    """Half and twice what makes models small or large; the default models are paced as ever."""
+    """Half and twice the size of models; the pace of the default models is selected as always."""
     settings = _settings_of(valuator)
     place = next((name for name in ("estimators", "estimator") if name in settings), None)
     given = valuator if place is None else settings[place]
@@ -407,7 +405,7 @@ def _other_sizes(valuator: Any, problem: Problem, validation: Problem | None, _:
 
 
 def _sizes(model: Any, factor: float) -> dict[str, Any]:
-    """Give the first of `_SIZES` that an estimator, or a part of it, has, times a factor."""
+    """Return the first of `_SIZES` that an estimator, or a part of it, has, times a factor."""
     settings = model.get_params(deep=True) if hasattr(model, "get_params") else {}
     for size in _SIZES:
         own = {name: value for name, value in settings.items() if name.rpartition("__")[2] == size}
@@ -422,7 +420,7 @@ def _sizes(model: Any, factor: float) -> dict[str, Any]:
 
 
 def _other_encodings(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
-    """Text as codes, and numbers in bins; what models of an attribute must not see stays hidden."""
+    """Text as codes, and numbers in bins; hidden columns stay hidden."""
     settings, table = _settings_of(valuator), problem.table
     if "z_exclude" in settings:
         sees, known = bool(settings.get("z_sees_target", True)), problem.with_kinds(settings.get("kinds"))
@@ -446,14 +444,14 @@ def _other_encodings(valuator: Any, problem: Problem, validation: Problem | None
 
 
 def _as_codes(column: Column, like: Column) -> Column:
-    """Give text as numbers: the places of its levels among those of a column."""
+    """Return text as numbers: the positions of its levels among those of a column."""
     if column.levels is None or like.levels is None:
         return column
     return replace(column.with_levels(like.levels), levels=None)
 
 
 def _in_bins(column: Column, like: Column) -> Column:
-    """Give numbers as those of bins that hold equally many of a column's; as they are if these are few."""
+    """Return numbers as bins with equal counts of a column; unchanged if it has few different numbers."""
     if column.levels is not None or like.levels is not None:
         return column
     known = like.numbers()[~np.isnan(like.numbers())]
@@ -489,14 +487,14 @@ def card(valuation: Valuation, stability: Any, sensitive_features: Any) -> str:
     algorithm = valuation.provenance.algorithm
     made = f"They are values by {algorithm}."
     if algorithm == "given":
-        made = "It is not known how they were made."
+        made = "It is not known how they were computed."
     names = ", ".join(f"{name!r}{' (the target)' if name == 'y' else ''}" for name in valuation.variables)
     sections = {
         "What a value means": _meaning(valuation),
         "How values are distributed": _distribution(valuation, attributes),
         "How stable they are": _stability(read_stability(stability)),
-        "What they do not tell": _limits(valuation),
-        "How they were made": _making(valuation),
+        "What they do not show": _limits(valuation),
+        "How they were computed": _making(valuation),
     }
     empty: dict[str, Any] = {"texts": [], "points": [], "header": [], "rows": []}
     return card_text(
@@ -546,12 +544,11 @@ def _figures(values: FloatArray, scale: Scale) -> list[str]:
 
 def _stability(told: dict[str, Any]) -> dict[str, Any]:
     texts = [
-        "Would the values rank rows alike if they were made again? Rank agreement is Spearman's correlation. "
-        "Top overlap is the share of the highest tenth that stays there. Rows of a group are ranked among "
-        "themselves."
+        "Would recomputed values rank rows alike? Rank agreement is Spearman's correlation. Top overlap is "
+        "the share of the highest tenth that stays there. Rows are ranked within a group."
     ]
     points = [f"{name}: {change}." for name, change in told["changes"].items()] + told["notes"]
-    header = ["column", "made again with other", "group", "rows", "rank agreement", "top overlap"]
+    header = ["column", "recomputed with other", "group", "rows", "rank agreement", "top overlap"]
     rows = [
         [own["column"], own["variation"], own["group"], f"{own['rows']:,}"]
         + [f"{own[name]:.3f}" for name in _FIGURES]
@@ -564,17 +561,15 @@ def _stability(told: dict[str, Any]) -> dict[str, Any]:
 
 def _limits(valuation: Valuation) -> dict[str, Any]:
     points = [
-        "Values are about these rows, columns and models. With others, or with the same columns prepared in "
-        "another way, rows may rank otherwise.",
-        "Agreement says whether another run would say the same, not whether it is right.",
-        "Values of small groups rest on few rows: look at a group's own agreement before acting on its rows.",
+        "Values depend on these rows, columns and models. With others, or with the same columns prepared in "
+        "another way, rows may rank differently.",
+        "Agreement shows whether another run would give the same result, not whether it is right.",
+        "Values of small groups rest on few rows: check a group's own agreement before acting on its rows.",
     ]
     if all(scale.is_unit for scale in valuation.scales.values()):
-        points.append("A value does not look at the row's own label: it does not find wrong labels.")
+        points.append("A value does not depend on the row's own label: it does not find wrong labels.")
     if any(scale.is_signed for scale in valuation.scales.values()):
-        points.append(
-            "What removing many rows does is more than the sum of their values: train again and look."
-        )
+        points.append("Removing many rows does more than the sum of their values: train again and measure.")
     return {"points": points}
 
 

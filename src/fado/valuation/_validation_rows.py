@@ -1,8 +1,8 @@
-"""The rows that effects are measured on, the metrics measured there, and what these owe to each row.
+"""Validation data, the metrics measured on them, and the contribution of each row to a metric.
 
 Rates are means of decisions over rows, so a metric is, to first order, a sum over the validation rows of a
 coefficient times whether the row is predicted positive. Influence, KNN-Shapley and Data Shapley values all
-take these coefficients from here.
+use these coefficients.
 """
 
 from __future__ import annotations
@@ -31,21 +31,6 @@ from fado.tabular import (
 from fado.valuation._probabilities import log_losses
 from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
-
-__all__ = [
-    "ValidationRows",
-    "check_metrics",
-    "decide",
-    "directed_ratio",
-    "effect_scales",
-    "effect_valuation",
-    "find_extremes",
-    "measure_validation_rows",
-    "performance_coefficients",
-    "ratio_coefficients",
-    "read_validation_rows",
-    "warn_of_equal_rates",
-]
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -81,6 +66,29 @@ class ValidationGroups:
     compared: Bools
 
 
+class Extremes(NamedTuple):
+    """The groups that determine a ratio: those with the lowest and the highest rate, and these rates."""
+
+    lowest: int
+    highest: int
+    low: float
+    high: float
+    low_size: float
+    high_size: float
+
+    def warn_if_close(self, attribute: ValidationGroups, fairness: str) -> None:
+        """Warn if it is not certain which group has the lower rate, which decides the signs of effects."""
+        low, high = self.low, self.high
+        spread = np.sqrt(low * (1 - low) / self.low_size + high * (1 - high) / self.high_size)
+        if high - low < 2 * spread:
+            names = [attribute.names[group] for group in (self.lowest, self.highest)]
+            warn_user(
+                f"`{fairness}` of {attribute.name!r} is {low / high:.2f}: group {names[0]} has a rate of "
+                f"{low:.3f} and group {names[1]} of {high:.3f}, too close to say which is lower. The "
+                "signs of the effects depend on it."
+            )
+
+
 @dataclass(frozen=True, eq=False)
 class ValidationRows:
     """The rows that effects are measured on.
@@ -108,12 +116,123 @@ class ValidationRows:
         return len(self.positive)
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> ValidationRows:
-        """Give the labels and weights of some rows, without their features and groups."""
+        """Return the labels and weights of some rows, without their features and groups."""
         return replace(self, positive=self.positive[rows], weights=self.weights[rows], attributes=())
+
+    def decide(self, scores: FloatArray, max_fpr: float) -> Bools:
+        """Predict rows positive from the lowest score that keeps the budget of false positives."""
+        counted = self.weights > 0
+        weights = _unequal(self.weights[counted])
+        return scores >= lowest_threshold(self.positive[counted], scores[counted], max_fpr, weights)
+
+    def measure(
+        self, scores: FloatArray, performance: str, fairness: str, max_fpr: float
+    ) -> dict[str, float]:
+        """Measure a model by its probabilities: its performance as ``"y"``, and the ratio of every attribute.
+
+        More is always better, so a log-loss is negative; accuracy is at a threshold of 0.5; a ratio is
+        measured at the lowest threshold that keeps the budget. NaN if a metric is undefined.
+        """
+        measured, weights = {}, _unequal(self.weights)
+        for own in self.attributes:
+            about: dict[str, Any] = {"max_fpr": max_fpr, "sample_weight": weights, "left_out": ~own.compared}
+            metrics, _ = measure(self.positive, scores, own.codes, own.names, **about)
+            measured[own.name] = metrics[fairness]
+        if performance == "tpr_at_fpr":
+            found = self.decide(scores, max_fpr)[self.positive]
+            figure = float(np.average(found, weights=self.weights[self.positive]))
+        elif performance == "accuracy":
+            figure = float(np.average((scores >= 0.5) == self.positive, weights=self.weights))
+        else:
+            of_label = np.where(self.positive, scores, 1.0 - scores)
+            figure = -float(np.average(log_losses(of_label), weights=self.weights))
+        return {"y": figure, **measured}
+
+    def performance_coefficients(self, performance: str) -> FloatArray:
+        """Return what each row adds to a rate (not a log-loss) if it is predicted positive."""
+        if performance == "tpr_at_fpr":
+            weights = np.where(self.positive, self.weights, 0.0)
+            return weights / weights.sum()
+        return np.where(self.positive, self.weights, -self.weights) / self.weights.sum()
+
+    def ratio_coefficients(
+        self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
+    ) -> FloatArray:
+        """Return what each row adds to a ratio if it is predicted positive, to first order.
+
+        `predicted` says how far each row is predicted positive by the model around which the ratio changes,
+        in [0, 1]. Only the groups with the lowest and the highest rate have a part in it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fado.tabular import Table
+        >>> compared = np.array([True, True])
+        >>> groups = ValidationGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), compared)
+        >>> positive = np.array([False, False, False, False, True])
+        >>> rows = ValidationRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
+        >>> rows.ratio_coefficients(groups, "fpr_ratio", np.array([0.2, 0.2, 0.5, 0.3, 1.0])).round(3)
+        array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
+        """
+        members, sign = self._members(fairness)
+        found = self.extremes(attribute, fairness, predicted)
+        by_group = np.zeros(len(attribute.names))
+        by_group[found.lowest] = 1.0 / found.high / found.low_size
+        by_group[found.highest] = -found.low / found.high**2 / found.high_size
+        return np.where(members, sign * by_group[attribute.codes] * self.weights, 0.0)
+
+    def extremes(self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]) -> Extremes:
+        """Find the groups that determine a ratio, or raise an error if it is undefined."""
+        rates, sizes = self._rates(attribute, fairness, predicted)
+        candidates = np.flatnonzero(attribute.compared)
+        empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
+        if empty:
+            what = {"fpr_ratio": "negatives", "selection_rate_ratio": "rows"}.get(fairness, "positives")
+            raise ValueError(
+                f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} "
+                "of any weight among the validation rows; leave the group out or use more validation rows."
+            )
+        lowest = candidates[np.argmin(rates[candidates])]
+        others = candidates[candidates != lowest]
+        highest = others[np.argmax(rates[others])]
+        if rates[highest] == 0:
+            how_many = "fewer" if fairness == "fnr_ratio" else "more"
+            raise ValueError(
+                f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among "
+                f"the validation rows; use more validation rows or allow {how_many} false positives."
+            )
+        of_both = [float(own[group]) for own in (rates, sizes) for group in (lowest, highest)]
+        return Extremes(int(lowest), int(highest), *of_both)
+
+    def directed_ratio(
+        self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any], extremes: Extremes
+    ) -> float:
+        """Return the ratio of the rates of two given groups, in this order; it may be above 1."""
+        rates, _ = self._rates(attribute, fairness, predicted)
+        low, high = rates[extremes.lowest], rates[extremes.highest]
+        return float(low / high) if high > 0 else float("nan")
+
+    def _rates(
+        self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return every group's rate, 0 without members, and how much its members weigh."""
+        members, sign = self._members(fairness)
+        events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
+        n_groups = len(attribute.names)
+        sizes = np.bincount(attribute.codes, self.weights * members, n_groups)
+        sums = np.bincount(attribute.codes, self.weights * members * events, n_groups)
+        return np.divide(sums, sizes, out=np.zeros(n_groups), where=sizes > 0), np.asarray(sizes, np.float64)
+
+    def _members(self, fairness: str) -> tuple[Bools, float]:
+        """Return the rows that a ratio's rates are about, and the sign of a predicted positive."""
+        if fairness == "selection_rate_ratio":
+            return np.ones(self.n_rows, dtype=np.bool_), 1.0
+        sign = -1.0 if fairness == "fnr_ratio" else 1.0
+        return (~self.positive if fairness == "fpr_ratio" else self.positive), sign
 
 
 def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
-    """Refuse names that no metric has, and a budget that is none."""
+    """Raise an error for names that no metric has, or an invalid budget."""
     check_choice("performance", performance, _PERFORMANCES)
     check_choice("fairness", fairness, RATIO_NAMES)
     if isinstance(max_fpr, bool) or not isinstance(max_fpr, int | float | np.number):
@@ -123,7 +242,7 @@ def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
 
 
 def effect_scales(variables: Iterable[str], performance: str, fairness: str) -> dict[str, Scale]:
-    """Give the scales of effects: on a performance for the target, on a ratio for the others."""
+    """Return the scales of effects: on a performance for the target, on a ratio for the others."""
     metrics = {name: performance if name == "y" else fairness for name in variables}
     return {name: Scale(f"effect of the row's weight on {metric}") for name, metric in metrics.items()}
 
@@ -136,7 +255,7 @@ def effect_valuation(
     provenance: Provenance,
     agreement: FloatArray | None = None,
 ) -> Valuation:
-    """Make a valuation of effects and their errors, a column per variable each."""
+    """Make a valuation of effects and their errors, with one column per variable each."""
     nothing = np.full(len(effects), np.nan)
     return Valuation(
         {name: effects[:, k].copy() for k, name in enumerate(scales)},
@@ -149,7 +268,7 @@ def effect_valuation(
 
 
 def read_validation_rows(problem: Problem, validation: Problem | None, who: str) -> ValidationRows:
-    """Read the validation rows: those that the user set apart, or, without any, all that are valued."""
+    """Read the validation data: those that the user passes, or else all valued rows."""
     if problem.target.kind == "continuous":
         raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {COMPARE_TARGET}.")
     labels = problem.labels
@@ -189,7 +308,7 @@ def _positives(validation: Problem, labels: Labels) -> Bools:
 
 
 def _same_attributes(problem: Problem, validation: Problem) -> tuple[Variable, ...]:
-    """Give the validation rows' attributes in the order of the valued rows' own."""
+    """Return the attributes of the validation data in the order of the valued rows."""
     own, theirs = ([one.name for one in rows.protected] for rows in (problem, validation))
     if len(own) != len(theirs):
         raise ValueError(
@@ -221,164 +340,5 @@ def _compared_groups(variable: Variable, name: str) -> ValidationGroups:
     return ValidationGroups(name, groups.codes, groups.names, ~small)
 
 
-def decide(rows: ValidationRows, scores: FloatArray, max_fpr: float) -> Bools:
-    """Predict rows positive from the lowest score on that keeps the budget of false positives."""
-    counted = rows.weights > 0
-    threshold = lowest_threshold(
-        rows.positive[counted], scores[counted], max_fpr, _unequal(rows.weights[counted])
-    )
-    return scores >= threshold
-
-
-def measure_validation_rows(
-    rows: ValidationRows, scores: FloatArray, performance: str, fairness: str, max_fpr: float
-) -> dict[str, float]:
-    """Measure a model by its probabilities: its performance as ``"y"``, and the ratio of every attribute.
-
-    More is better, of a log-loss too; accuracy is that of probabilities of a half and more; a ratio is taken
-    at the lowest threshold that keeps the budget. NaN where a metric is undefined.
-    """
-    measured = {}
-    weights = _unequal(rows.weights)
-    for own in rows.attributes:
-        metrics, _ = measure(
-            rows.positive,
-            scores,
-            own.codes,
-            own.names,
-            max_fpr=max_fpr,
-            sample_weight=weights,
-            left_out=~own.compared,
-        )
-        measured[own.name] = metrics[fairness]
-    if performance == "tpr_at_fpr":
-        found = decide(rows, scores, max_fpr)[rows.positive]
-        figure = float(np.average(found, weights=rows.weights[rows.positive]))
-    elif performance == "accuracy":
-        figure = float(np.average((scores >= 0.5) == rows.positive, weights=rows.weights))
-    else:
-        of_label = np.where(rows.positive, scores, 1.0 - scores)
-        figure = -float(np.average(log_losses(of_label), weights=rows.weights))
-    return {"y": figure, **measured}
-
-
 def _unequal(weights: FloatArray) -> FloatArray | None:
     return None if (weights == 1.0).all() else weights
-
-
-def performance_coefficients(rows: ValidationRows, performance: str) -> FloatArray:
-    """Give what each validation row adds to a rate, which a log-loss is not, if it is predicted positive."""
-    if performance == "tpr_at_fpr":
-        weights = np.where(rows.positive, rows.weights, 0.0)
-        return weights / weights.sum()
-    return np.where(rows.positive, rows.weights, -rows.weights) / rows.weights.sum()
-
-
-def ratio_coefficients(
-    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
-) -> FloatArray:
-    """Give what each validation row adds to a ratio if it is predicted positive, to first order.
-
-    `predicted` says how far each row is predicted positive by the model around which the ratio changes, in
-    [0, 1]. Only the groups with the lowest and the highest rate have a part in it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fado.tabular import Table
-    >>> groups = ValidationGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), np.array([True, True]))
-    >>> positive = np.array([False, False, False, False, True])
-    >>> rows = ValidationRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
-    >>> ratio_coefficients(rows, groups, "fpr_ratio", np.array([0.2, 0.2, 0.5, 0.3, 1.0])).round(3)
-    array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
-    """
-    members, sign = _members(rows, fairness)
-    found = find_extremes(rows, attribute, fairness, predicted)
-    by_group = np.zeros(len(attribute.names))
-    by_group[found.lowest] = 1.0 / found.high / found.low_size
-    by_group[found.highest] = -found.low / found.high**2 / found.high_size
-    return np.where(members, sign * by_group[attribute.codes] * rows.weights, 0.0)
-
-
-class Extremes(NamedTuple):
-    """The groups that decide a ratio: those with the lowest and the highest rate, and what these are."""
-
-    lowest: int
-    highest: int
-    low: float
-    high: float
-    low_size: float
-    high_size: float
-
-
-def find_extremes(
-    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
-) -> Extremes:
-    """Find the groups that decide a ratio, or say that it is undefined."""
-    rates, sizes = _rates(rows, attribute, fairness, predicted)
-    candidates = np.flatnonzero(attribute.compared)
-    empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
-    if empty:
-        what = {"fpr_ratio": "negatives", "selection_rate_ratio": "rows"}.get(fairness, "positives")
-        raise ValueError(
-            f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} of "
-            "any weight among the validation rows; leave the group out or use more validation rows."
-        )
-    lowest = candidates[np.argmin(rates[candidates])]
-    others = candidates[candidates != lowest]
-    highest = others[np.argmax(rates[others])]
-    if rates[highest] == 0:
-        how_many = "fewer" if fairness == "fnr_ratio" else "more"
-        raise ValueError(
-            f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among the "
-            f"validation rows; use more validation rows or allow {how_many} false positives."
-        )
-    of_both = [float(own[group]) for own in (rates, sizes) for group in (lowest, highest)]
-    return Extremes(int(lowest), int(highest), *of_both)
-
-
-def warn_of_equal_rates(attribute: ValidationGroups, fairness: str, extremes: Extremes) -> None:
-    """Warn if it is not certain which group has the lower rate: the signs of effects hang on it."""
-    low, high = extremes.low, extremes.high
-    spread = np.sqrt(low * (1 - low) / extremes.low_size + high * (1 - high) / extremes.high_size)
-    if high - low < 2 * spread:
-        names = [attribute.names[group] for group in (extremes.lowest, extremes.highest)]
-        warn_user(
-            f"`{fairness}` of {attribute.name!r} is {low / high:.2f}: group {names[0]} has a rate of "
-            f"{low:.3f} and group {names[1]} of {high:.3f}, too close to tell which is the lower one. The "
-            "signs of the effects hang on it."
-        )
-
-
-def directed_ratio(
-    rows: ValidationRows,
-    attribute: ValidationGroups,
-    fairness: str,
-    predicted: npt.NDArray[Any],
-    extremes: Extremes,
-) -> float:
-    """Give the rate of one group over that of another, in that order: above 1 once they changed places."""
-    rates, _ = _rates(rows, attribute, fairness, predicted)
-    low, high = rates[extremes.lowest], rates[extremes.highest]
-    return float(low / high) if high > 0 else float("nan")
-
-
-def _rates(
-    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
-) -> tuple[FloatArray, FloatArray]:
-    """Give every group's rate, 0 without members, and how much its members weigh."""
-    members, sign = _members(rows, fairness)
-    events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
-    n_groups = len(attribute.names)
-    sizes = np.bincount(attribute.codes, rows.weights * members, n_groups)
-    sums = np.bincount(attribute.codes, rows.weights * members * events, n_groups)
-    return np.divide(sums, sizes, out=np.zeros(n_groups), where=sizes > 0), np.asarray(sizes, np.float64)
-
-
-def _members(rows: ValidationRows, fairness: str) -> tuple[Bools, float]:
-    """Give the rows that a ratio's rates are about, and whether predicted positives raise or lower them."""
-    if fairness == "selection_rate_ratio":
-        return np.ones(rows.n_rows, dtype=np.bool_), 1.0
-    return (~rows.positive if fairness == "fpr_ratio" else rows.positive), (
-        -1.0 if fairness == "fnr_ratio" else 1.0
-    )

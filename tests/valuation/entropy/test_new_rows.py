@@ -342,7 +342,7 @@ def test_models_go_when_they_are_no_longer_wanted(valuator):
     assert own.models_.variables == ["y"]
     own.set_params(keep_models=False).fit(X, Y)
     assert not hasattr(own, "models_")
-    with pytest.raises(ValueError, match="has kept no models to value new rows by: set `keep_models=True`"):
+    with pytest.raises(ValueError, match="has kept no models for new rows: set `keep_models=True`"):
         own.value(X_NEW)
 
 

@@ -112,7 +112,7 @@ def test_other_models_take_the_place_of_saved_ones(saved):
 def test_strange_directories_stay_as_they_are(models, saved, tmp_path):
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(
-        FileExistsError, match=r"holds 'notes\.txt', which is no part of a saved set of models"
+        FileExistsError, match=r"holds 'notes\.txt', which is not part of a saved set of models"
     ):
         models.save(saved)
     (tmp_path / "file").write_text("mine")
@@ -143,27 +143,27 @@ def setter(*path, value):
     ("change", "match"),
     [
         (setter("format", value=2), "is in format 2, and this release reads 1"),
-        (setter("kind", value="fado model"), "is not of a set of models"),
-        (setter("n_rows", value=-1), "rows that the models learnt from"),
+        (setter("kind", value="fado model"), "is not the manifest of a set of models"),
+        (setter("n_rows", value=-1), "description of the training rows is broken"),
         (setter("variables", 0, "name", value="z"), "'y' first"),
         (setter("variables", 1, "name", value="y"), "different names"),
-        (setter("variables", 0, "kind", value="numbers"), "variables are not told"),
-        (setter("variables", 0, "classes", value=[]), "variables are not told"),
-        (setter("variables", 1, "sees_target", value=False), "a model is none of the variable 'sex'"),
-        (setter("variables", 2, "furthest", value="nan"), "models of 'age' are not told"),
+        (setter("variables", 0, "kind", value="numbers"), "description of a variable is broken"),
+        (setter("variables", 0, "classes", value=[]), "description of a variable is broken"),
+        (setter("variables", 1, "sees_target", value=False), "a model does not fit the variable 'sex'"),
+        (setter("variables", 2, "furthest", value="nan"), "models of 'age' is broken"),
         (setter("variables", 2, "models", 0, "training_mean", value="nan"), "no training mean"),
         (setter("variables", 1, "models", 0, "bag", value=9), "every bag must have a model of 'y'"),
-        (setter("variables", 1, "models", 0, "bag", value=None), "bag's number"),
-        (setter("variables", 0, "models", value=[]), "models of 'y' are not told"),
+        (setter("variables", 1, "models", 0, "bag", value=None), "number of a bag"),
+        (setter("variables", 0, "models", value=[]), "models of 'y' is broken"),
         (
             setter("variables", 0, "models", 0, "scorer", "schema", value=1),
-            "columns that a model learnt from",
+            "description of a model's columns",
         ),
         (setter("variables", 0, "models", 0, "scorer", "kind", value="pickle"), "no model of kind 'pickle'"),
-        (setter("variables", 0, "models", 0, "scorer", "n_classes", value=3), "is none of|not told"),
+        (setter("variables", 0, "models", 0, "scorer", "n_classes", value=3), "does not fit|broken"),
         (setter("files", value={}), r"0-0\.txt' is damaged or of another set of models"),
         (setter("provenance", value=[]), "must be a mapping"),
-        (lambda told: told.pop("variables"), "does not tell of models"),
+        (lambda told: told.pop("variables"), "cannot be read as models"),
     ],
 )
 def test_manifests_that_say_other_things_are_refused(saved, change, match):
@@ -187,7 +187,7 @@ def test_damage_is_noticed(saved, tmp_path):
     with pytest.raises(ValueError, match="was changed after it was written"):
         load_models(saved)
     (saved / "models.json").write_bytes(content[:-20])
-    with pytest.raises(ValueError, match="is no JSON, or it is damaged"):
+    with pytest.raises(ValueError, match="is not JSON, or it is damaged"):
         load_models(saved)
     with pytest.raises(ValueError, match=r"no saved set of models in .*: it does not exist"):
         load_models(tmp_path / "none")
@@ -202,7 +202,7 @@ def test_a_booster_of_another_kind_is_not_read(saved):
             told["files"][file] = told["files"][other]
 
         vouch_for(saved, change)
-    with pytest.raises(ValueError, match=r"0-0\.txt' cannot be read: .* no LightGBM model of two classes"):
+    with pytest.raises(ValueError, match=r"0-0\.txt' cannot be read: .* not a LightGBM model of two classes"):
         load_models(saved)
 
 

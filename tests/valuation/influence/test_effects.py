@@ -55,12 +55,11 @@ class Recomputed:
         model = engine.fit(Task(estimator, problem.target, rows, 0, other, self.weights))
         self.scores = model.scores
         forest = model.forest
-        reader, theirs = engine.read_leaves([forest]), engine.read_leaves([forest], other)
-        self.leaves = [reader.read(tree) for tree in forest.trees]
-        self.validated = [theirs.read(tree) for tree in forest.trees]
+        self.leaves = engine.read_leaves(forest).read()
+        self.validated = engine.read_leaves(forest, other).read()
         self.penalties = [forest.leaf_penalties(tree) for tree in forest.trees]
         self.kinds = {
-            (tree.is_categorical(node), bool(penalty))
+            (bool(tree.decision[node] & 1), bool(penalty))
             for tree in forest.trees
             for node, penalty in zip(tree.parents(), forest.leaf_penalties(tree), strict=True)
         }
@@ -74,7 +73,7 @@ class Recomputed:
             tree.values - (self.initial if t == 0 else 0.0) for t, tree in enumerate(forest.trees)
         ]
         self.trees = [
-            GrownTree(value, penalty, lambda t=t: self.leaves[t], lambda t=t: self.validated[t])
+            GrownTree(value, penalty, self.leaves[t], self.validated[t])
             for t, (value, penalty) in enumerate(zip(self.values, self.penalties, strict=True))
         ]
 
@@ -152,8 +151,7 @@ def test_effects_are_finite_differences(model, form):
 
 def test_leaves_that_the_rows_do_not_explain_are_refused(model):
     wrong = [
-        GrownTree(1.5 * tree.values, tree.penalties, tree.read_training, tree.read_validation_rows)
-        for tree in model.trees
+        GrownTree(1.5 * tree.values, tree.penalties, tree.training, tree.validation) for tree in model.trees
     ]
     with pytest.raises(ValueError, match="do not follow from the rows"):
         direct_effects(wrong, model.rows, np.ones((M, 1)))

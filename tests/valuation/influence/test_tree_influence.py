@@ -128,7 +128,7 @@ def test_several_attributes_of_several_groups():
         {"three": rng.choice(list("xyz"), len(VALIDATION[1])), "group": VALIDATION[2].to_numpy()}
     )
     valuator = TreeInfluence(LGBMClassifier(**SMALL), random_state=0)
-    with pytest.warns(UserWarning, match="'three' is .* too close to tell which is the lower one"):
+    with pytest.warns(UserWarning, match="'three' is .* too close to say which is lower"):
         valuation = valuator.fit(
             X, Y, sensitive_features=both, validation=(*VALIDATION[:2], theirs)
         ).valuation_
@@ -183,7 +183,7 @@ def test_it_has_a_name_for_commands():
     [
         (
             {"boosting_type": "goss"},
-            "`boosting_type='goss'`: each tree learns from rows that nobody can name",
+            "`boosting_type='goss'`: the rows of each tree are not known",
         ),
         ({"boosting_type": "dart"}, "`boosting_type='dart'`"),
         ({"data_sample_strategy": "goss"}, "`data_sample_strategy='goss'`"),

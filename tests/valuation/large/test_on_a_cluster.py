@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from unittest.mock import Mock
 
 import lightgbm
 import numpy as np
@@ -15,6 +16,7 @@ import fado
 from fado import InBagEntropy, OutOfBagEntropy, Valuation
 from fado.execution import on_cluster
 from fado.valuation import plan_files
+from fado.valuation.large import _plan
 
 distributed = pytest.importorskip("distributed")
 
@@ -79,8 +81,9 @@ def test_workers_fit_the_very_models_and_write_the_very_parts_that_threads_do(
     assert not (tmp_path / "there" / "_sample").exists()
 
 
-def test_the_learning_curve_is_followed_there_too(client, tmp_path, request):
-    data = write(frame_of(40_000), tmp_path / "data")
+def test_the_learning_curve_is_followed_there_too(client, tmp_path, request, monkeypatch):
+    monkeypatch.setattr(_plan, "FIRST_SIZE", 500)
+    data = write(frame_of(3_000), tmp_path / "data")
     asked = ASKED | {"train_rows": None}
     here = fado.value_files(data, out=tmp_path / "here", **asked)
     request.getfixturevalue("no_fits_here")
@@ -95,7 +98,7 @@ def test_the_learning_curve_is_followed_there_too(client, tmp_path, request):
 def test_any_entropy_valuator_sends_its_fits(client, kind, estimators, request):
     frame = frame_of(500).drop(columns="job")
     X, y, z = frame[["a", "b", "c"]], frame["y"], frame["z"]
-    expected = kind(estimators, random_state=0).fit(X, y, sensitive_features=z).valuation_
+    expected = kind(estimators, random_state=0, n_jobs=1).fit(X, y, sensitive_features=z).valuation_
     request.getfixturevalue("no_fits_here")
     with on_cluster(client):
         found = kind(estimators, random_state=0).fit(X, y, sensitive_features=z).valuation_
@@ -180,9 +183,9 @@ def test_a_finished_frame_is_not_computed_again(dask_frame, tmp_path, monkeypatc
     monkeypatch.setattr(type(dask_frame), "to_parquet", None)
     again = fado.value_files(dask_frame, out=tmp_path / "v", **ASKED)
     pd.testing.assert_frame_equal(first.values, again.values, check_exact=True)
-    with pytest.raises(ValueError, match=r"were begun with `random_state` 0, and now it is 1"):
+    with pytest.raises(ValueError, match=r"were started with `random_state` 0, and now it is 1"):
         fado.value_files(dask_frame, out=tmp_path / "v", random_state=1, **ASKED)
-    with pytest.raises(ValueError, match=r"were begun from other files: 'dask DataFrame \w+' is new"):
+    with pytest.raises(ValueError, match=r"were started from other files: 'dask DataFrame \w+' is new"):
         fado.value_files(dask_frame[dask_frame["a"] > 0], out=tmp_path / "v", **ASKED)
 
 
@@ -199,16 +202,15 @@ def test_a_run_that_was_ended_goes_on_from_the_files_it_wrote(dask_frame, tmp_pa
     assert Valuation.load(tmp_path / "v").shape == (3000, 2)
 
 
-@pytest.mark.parametrize("where", ["join_parts", "remove_run"])
+@pytest.mark.parametrize("where", ["join_parts", "Run.remove"])
 def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
     dask_frame, tmp_path, monkeypatch, where
 ):
-    from fado.valuation.large import _value_files
-
     out, expected = tmp_path / "v.parquet", tmp_path / "expected.parquet"
     fado.value_files(dask_frame, out=expected, **ASKED)
     with monkeypatch.context() as patched:
-        patched.setattr(_value_files, where, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        stopped = Mock(side_effect=KeyboardInterrupt)
+        patched.setattr(f"fado.valuation.large._value_files.{where}", stopped)
         with pytest.raises(KeyboardInterrupt):
             fado.value_files(dask_frame, out=out, **ASKED)
     monkeypatch.setattr(type(dask_frame), "to_parquet", None)  # nor is it computed again
@@ -220,7 +222,7 @@ def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
 def test_bad_frames_get_a_sentence(dask_frame, tmp_path):
     with pytest.raises(ValueError, match=r"`target` must name a column of the table, .* got 'no'"):
         fado.value_files(dask_frame, out=tmp_path / "v", **ASKED | {"target": "no"})
-    with pytest.raises(ValueError, match="a column called 7, which is no text: rename it"):
+    with pytest.raises(ValueError, match="a column called 7, which is not text: rename it"):
         fado.value_files(dask_frame.rename(columns={"a": 7}), out=tmp_path / "v", **ASKED)
     with pytest.raises(ValueError, match="has no plan before it is computed"):
         plan_files(dask_frame, target="y", protected="z")

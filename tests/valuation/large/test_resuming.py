@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from fado import Valuation
 from fado.valuation import plan_files, summarise_files
 from fado.valuation._saved import DONE, footer_digest
 from fado.valuation.large import StoredValues, _passes, _plan, _value_files
-from fado.valuation.large._plan import held
+from fado.valuation.large._plan import Run
 
 N = 2400
 SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
@@ -152,7 +153,7 @@ def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_tra
         patched.setattr(_value_files, "learn", None)
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
-    with pytest.raises(ValueError, match="begun with memory for 2,400 training rows, and"):
+    with pytest.raises(ValueError, match="started with memory for 2,400 training rows, and"):
         fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB", "n_jobs": 2})
     assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
 
@@ -170,7 +171,7 @@ def test_less_free_memory_than_when_a_run_began_is_no_reason_to_stop(data, tmp_p
     values = fado.value_files(data, out=tmp_path / "w", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
     monkeypatch.setattr(_plan, "free_memory", lambda: 900_000)
-    with pytest.warns(UserWarning, match="begun with memory for 2,400 training rows, and what is free now"):
+    with pytest.warns(UserWarning, match="started with memory for 2,400 training rows, and what is free now"):
         values = fado.value_files(data, out=tmp_path / "v", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
 
@@ -236,11 +237,24 @@ def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole
 REMOVED = 4 + 5
 
 
+@pytest.fixture(scope="module")
+def joined(data, tmp_path_factory):
+    """A run into a file that was ended before it removed anything."""
+    folder = tmp_path_factory.mktemp("joined")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Run, "remove", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=folder / "v.parquet", **SETTINGS)
+    return folder
+
+
 @pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])
 def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
-    data, tmp_path, monkeypatch, n_removed
+    data, joined, tmp_path, monkeypatch, n_removed
 ):
-    out = tmp_path / "v.parquet"
+    folder = tmp_path / "values"
+    shutil.copytree(joined, folder)
+    out, run = folder / "v.parquet", Run(folder / ".v.parquet.parts")
     removed = []
 
     def remove(path):
@@ -252,18 +266,18 @@ def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
         _remove(path)
 
     _remove = _plan._remove
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, run.held():
         patched.setattr(_plan, "_remove", remove)
         if n_removed < REMOVED:
             with pytest.raises(KeyboardInterrupt):
-                fado.value_files(data, out=out, **SETTINGS)
+                run.remove()
         else:
-            fado.value_files(data, out=out, **SETTINGS)
+            run.remove()
             assert len(removed) == REMOVED
     before = out.read_bytes()
     fado.value_files(data, out=out, **SETTINGS)
     assert out.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+    assert [path.name for path in folder.iterdir()] == ["v.parquet"]
 
 
 def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
@@ -280,7 +294,7 @@ def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        ({"random_state": 1}, "`random_state` 0, and now it is 1: name another `out` to begin anew"),
+        ({"random_state": 1}, "`random_state` 0, and now it is 1: name another `out` to start again"),
         ({"train_rows": 700}, "`train_rows` 600, and now it is 700"),
         ({"n_bags": 10}, "`n_bags` 5, and now it is 10"),
         ({"drop": ["a"]}, r"`features` \['a', 'b', 'c', 'z'\], and now it is \['b', 'c', 'z'\]"),
@@ -313,13 +327,13 @@ def test_two_runs_do_not_write_into_one_directory(data, tmp_path):
     out = tmp_path / "v"
     out.mkdir()
     sentence = rf"^The directory '{out}' is in use by process {os.getpid()} on host"
-    with held(out), pytest.raises(RuntimeError, match=sentence):
+    with Run(out).held(), pytest.raises(RuntimeError, match=sentence):
         fado.value_files(data, out=out, **SETTINGS)
 
 
 def test_what_stands_there_already_is_left_alone(data, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"holds 'notes\.txt', which is no part of values in parts"):
+    with pytest.raises(ValueError, match=r"holds 'notes\.txt', which is not part of values in parts"):
         fado.value_files(data, out=tmp_path, **SETTINGS)
 
 
@@ -364,7 +378,7 @@ def test_no_space_is_a_sentence_and_what_is_done_stays(data, whole, tmp_path, mo
         ({"memory": "lots"}, "`memory` must be a size with its unit"),
         ({"unseen_fraction": 1.3}, r"`unseen_fraction` must be in \(0, 1\), got 1.3"),
         ({"n_bags": 2}, "`n_bags \\* unseen_fraction` must be at least 1"),
-        ({"groups": "person"}, "`groups` names 'person', which is no column of the table"),
+        ({"groups": "person"}, "`groups` names 'person', which is not a column of the table"),
         ({"train_rows": 0}, "`train_rows` must be at least 1"),
         ({"random_state": -1}, "`random_state` must be at least 0"),
     ],
@@ -402,7 +416,7 @@ def test_an_input_is_not_replaced(data, tmp_path):
         fado.value_files(str(data), out=data / "values", **SETTINGS)
     theirs = tmp_path / "part-00000.parquet"  # as others name their parts
     theirs.write_bytes((data / "0.parquet").read_bytes())
-    with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is no part of values"):
+    with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is not part of values"):
         fado.value_files(data, out=tmp_path, **SETTINGS)
     assert theirs.read_bytes() == (data / "0.parquet").read_bytes()
 
@@ -448,7 +462,7 @@ def test_a_directory_that_was_tampered_with_is_refused(data, whole, tmp_path):
     with pytest.raises(ValueError, match=r"column 'y' holds 7\.0 in row 0"):
         _ = Valuation.load(out)["y"]
     (out / "part-00001.parquet").unlink()
-    with pytest.raises(ValueError, match="is missing: the valuation is not whole"):
+    with pytest.raises(ValueError, match="is missing: the valuation is not complete"):
         Valuation.load(out)
     told = json.loads((out / "_done.json").read_text())
     (out / "_done.json").write_text(json.dumps(told | {"parts": []}))

@@ -85,7 +85,7 @@ def test_drift_is_told_as_long_as_it_lasts_and_for_the_variable_that_has_changed
     said = [str(own.message) for own in caught]
     assert len(said) == 2
     for batch, own in zip((4, 5), said, strict=True):
-        assert own.startswith(f"Drift in batch {batch}: models doubt the labels of '{name}' by ")
+        assert own.startswith(f"Drift in batch {batch}: the uncertainty about labels of '{name}' is ")
         assert "forget" in own
     told = online.drift_.query("drift")
     assert (told["variable"] == name).all()

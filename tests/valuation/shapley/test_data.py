@@ -198,8 +198,10 @@ def mixed(n_rows, seed):
     [None, QUICK, make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())],
 )
 def test_a_new_rows_value_depends_on_no_other_new_row(estimator):
-    X, y, sex = mixed(20, 0)
-    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), estimator=estimator, performance="log_loss")
+    n_rows, size = (12, 4) if hasattr(estimator, "steps") else (20, 8)  # pipelines are slow
+    X, y, sex = mixed(n_rows, 0)
+    settings = {"estimator": estimator, "performance": "log_loss", "semivalue": ("distributional", size)}
+    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), **settings)
     X_new, y_new, sex_new = mixed(4, 2)
     X_new.loc[3, ["a", "sex"]] = 5.0, "x"  # a number and a category that no row has
     together = valuator.value(X_new, y_new, sex_new)
@@ -297,7 +299,7 @@ def test_new_rows_are_refused_in_a_sentence():
     with pytest.raises(ValueError, match="names 'race', a protected attribute that the models have not"):
         valuator_of(X, y, {"sex": sex}, validation).value(X, y, {"race": sex})
     unkept = valuator.set_params(keep_rows=False).fit(X, y, sensitive_features=sex, validation=validation)
-    with pytest.raises(ValueError, match="has kept no rows to value new ones by: set `keep_rows=True`"):
+    with pytest.raises(ValueError, match="has kept no rows, which new rows join: set `keep_rows=True`"):
         unkept.value(X, y)
     new = shapley.valuation_.with_provenance(algorithm="data-shapley, new rows")
     with pytest.raises(ValueError, match="that DataShapley made, got one by 'data-shapley, new rows'"):
@@ -404,9 +406,9 @@ def test_going_on_is_refused_from_other_values():
         go_on(estimator=LGBMClassifier(**QUICK.get_params() | {"n_estimators": 6}))
     with pytest.raises(ValueError, match="its number of rows was 19, and now it is 20"):
         go_on(continue_from=earlier[np.arange(19)])
-    with pytest.raises(ValueError, match="made of other rows or validation rows"):
+    with pytest.raises(ValueError, match="is of other rows or validation data"):
         go_on(validation=validation_of(90, seed=5))
-    with pytest.raises(ValueError, match="made of other rows or validation rows"):
+    with pytest.raises(ValueError, match="is of other rows or validation data"):
         go_on(continue_from=earlier[np.arange(20)[::-1]])
     with pytest.raises(ValueError, match="leave-one-out values are exact"):
         go_on(semivalue="loo")
@@ -499,11 +501,11 @@ def test_a_run_ends_when_values_are_precise():
 def test_a_run_goes_on_while_no_row_has_contributed():
     X, y, _, _ = table(12)
     never = DummyClassifier(strategy="constant", constant=0)
-    valuator = DataShapley(never, tolerance=0.5, max_fits=500, random_state=0, n_jobs=1)
+    valuator = DataShapley(never, tolerance=0.5, max_fits=250, random_state=0, n_jobs=1)
     valuator.fit(X, y, validation=(*validation_of()[:2], None))
     assert (valuator.valuation_["y"] == 0).all()
     assert valuator.precision_ == np.inf
-    assert 500 - 10 * 11 < valuator.n_fits_ <= 500  # but for less than a batch, all fits were spent
+    assert 250 - 10 * 11 < valuator.n_fits_ <= 250  # but for less than a batch, all fits were spent
 
 
 @pytest.mark.parametrize(
@@ -555,7 +557,7 @@ def test_bad_rows_are_refused():
         valuation_of(X, np.ones(20))
     with pytest.raises(ValueError, match="'sex' has only one group"):
         valuation_of(X, y, {"sex": ["f"] * 20})
-    with pytest.raises(ValueError, match="each must have rows of both labels: pass `validation`"):
+    with pytest.raises(ValueError, match="each must have both labels: pass `validation`"):
         valuation_of(X, np.arange(20) == 0)
     with pytest.raises(ValueError, match="hold one label only"):
         valuation_of(X, y, None, (X, np.ones(20), None))

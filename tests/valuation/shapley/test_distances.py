@@ -115,8 +115,8 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
 @pytest.mark.parametrize(
     ("valued", "validated", "message"),
     [
-        ([[1.0], [np.inf]], None, r"Column 'x0' contains infinity.* mend or drop"),
-        ([[1.0], [2.0]], [[-np.inf]], r"Column 'x0' contains infinity.* mend or drop"),
+        ([[1.0], [np.inf]], None, r"Column 'x0' contains infinity.* correct or drop"),
+        ([[1.0], [2.0]], [[-np.inf]], r"Column 'x0' contains infinity.* correct or drop"),
         (sparse.csr_array([[1.0], [np.nan]]), None, r"sparse table .* pass a dense table"),
         (sparse.csr_array([[1.0], [2.0]]), np.ones((1, 1)), r"sparse and the other is not: give both alike"),
         ([[1.0], [2.0]], [[1.0, 2.0]], r"1 columns, validation rows 2: give both the same"),

@@ -1,29 +1,13 @@
 """Values by entropy: how unsure trained models are of the target and of protected attributes."""
 
-from fado.valuation.entropy._exclusions import variables_to_learn
-from fado.valuation.entropy._fits import Bag
-from fado.valuation.entropy._models import (
-    NEW_ROWS,
-    ValuationModels,
-    digest_of_target,
-    label_codes,
-    load_models,
-    read_labels,
-    table_of,
-)
-from fado.valuation.entropy._out_of_bag import EntropyValuator, InBagEntropy, OutOfBagEntropy
-
-__all__ = [
-    "NEW_ROWS",
-    "Bag",
-    "EntropyValuator",
-    "InBagEntropy",
-    "OutOfBagEntropy",
-    "ValuationModels",
-    "digest_of_target",
-    "label_codes",
-    "load_models",
-    "read_labels",
-    "table_of",
-    "variables_to_learn",
-]
+from fado.valuation.entropy._exclusions import variables_to_learn as variables_to_learn
+from fado.valuation.entropy._fits import Bag as Bag
+from fado.valuation.entropy._models import ValuationModels as ValuationModels
+from fado.valuation.entropy._models import digest_of_target as digest_of_target
+from fado.valuation.entropy._models import label_codes as label_codes
+from fado.valuation.entropy._models import load_models as load_models
+from fado.valuation.entropy._models import read_labels as read_labels
+from fado.valuation.entropy._models import table_of as table_of
+from fado.valuation.entropy._out_of_bag import EntropyValuator as EntropyValuator
+from fado.valuation.entropy._out_of_bag import InBagEntropy as InBagEntropy
+from fado.valuation.entropy._out_of_bag import OutOfBagEntropy as OutOfBagEntropy

@@ -1,8 +1,8 @@
-"""Which feature columns the models of each protected attribute must not see, and when they give it away.
+"""Which features the models of each protected attribute must not see, and when they determine it.
 
-A column that alone determines an attribute is hidden. Several may give it away together, though none does
-alone: dummies of an age beside ``age >= 50``, a postcode and a shop. Then models are sure of nearly every
-row, and values of nearly zero take fairness out of every utility.
+A column that alone determines an attribute is hidden. Several columns may determine it together though none
+does alone: dummies of an age next to ``age >= 50``, a postcode and a shop. Then models are certain about
+nearly every row, and values near zero remove fairness from every utility.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ from fado.tabular import (
 )
 from fado.valuation._probabilities import Moments
 
-__all__ = ["has_evidence", "is_given_away", "variables_to_learn", "warn_of_giveaways"]
-
 FloatArray = npt.NDArray[np.float64]
 
-_LEFT_OPEN = 0.05  # of the doubt that the classes' shares alone leave; on real tables .1 to .93 was left
+_LEFT_OPEN = 0.05  # of the uncertainty of the classes' shares; on real tables .1 to .93 was left
 _EVIDENCE = 10.0  # rows that two guesses by these shares would disagree on, at the least
 _MOST_GAIN = 0.98  # of the splits on features: those that have it are named, also the lesser of two
 _PATTERN_FROM = 3  # names with the same beginning
@@ -41,7 +39,7 @@ _SHOWN = 5  # entries of the example
 
 
 def variables_to_learn(problem: Problem, z_exclude: Any, *, sees_target: bool) -> list[Variable]:
-    """Check the variables, the target first, and say which columns the models of each must not see."""
+    """Check the variables, the target first, and set which columns the models of each must not see."""
     table = problem.table
     by_hand = _excluded_by_hand(z_exclude, table, [own.name for own in problem.protected])
     check_learnable(problem.target)
@@ -56,7 +54,7 @@ def variables_to_learn(problem: Problem, z_exclude: Any, *, sees_target: bool) -
 
 
 def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -> dict[str, frozenset[int]]:
-    """Find the columns that the user keeps from each attribute's models."""
+    """Find the columns that the user hides from the models of each attribute."""
     if not isinstance(z_exclude, Mapping):
         z_exclude = dict.fromkeys(attributes, z_exclude)
     z_exclude = {str(name): as_names(columns, "z_exclude") for name, columns in z_exclude.items()}
@@ -72,7 +70,7 @@ def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -
 
 
 def _positions(name: Any, table: Table) -> list[int]:
-    """Find the columns of a name or, if none is called so, those that match it as a shell pattern."""
+    """Find the columns with a name or, if there is none, those that match it as a shell pattern."""
     here = table.positions(name)
     if here:
         return here
@@ -91,13 +89,13 @@ def _warn_of_target_among_features(target: Variable, table: Table) -> None:
     copies = [table.names[j] for j in columns_equal_to(target, table)]
     if copies:
         warn_user(
-            f"Column(s) {', '.join(map(repr, copies))} of X repeat the target: models will be sure of every "
-            "row. Leave them out of X."
+            f"Column(s) {', '.join(map(repr, copies))} of X repeat the target: models will be certain about "
+            "every row. Leave them out of X."
         )
 
 
 def _without_giveaways(variable: Variable, table: Table) -> Variable:
-    """Leave out of an attribute's models the columns that alone determine it, and say so."""
+    """Hide from the models of an attribute the columns that alone determine it, with a warning."""
     found = columns_that_determine(variable, table, variable.excluded)
     if found:
         names = ", ".join(repr(table.names[j]) for j in found)
@@ -112,11 +110,11 @@ def _without_giveaways(variable: Variable, table: Table) -> Variable:
 
 
 def is_given_away(variable: Variable, moments: Moments) -> bool:
-    """Tell whether models are nearly sure of the class of nearly every row that they scored.
+    """Return whether models are almost certain about the class of almost every row that they scored.
 
-    Their doubt, the probability that they give to other classes than the row's own, is compared with that of
-    who knows the classes' shares alone: a class that nearly all rows have is predicted with little doubt by a
-    model that has learnt nothing. Numbers, whose values say nothing of doubt, are never given away.
+    The probability that they give to classes other than the row's own is compared with that of a prediction
+    by the shares of the classes: for a class that almost all rows have, a model that has learnt nothing is
+    almost certain too. Continuous variables are never reported.
     """
     scored = np.flatnonzero(moments.count)
     if not has_evidence(variable, scored):
@@ -126,37 +124,37 @@ def is_given_away(variable: Variable, moments: Moments) -> bool:
 
 
 def has_evidence(variable: Variable, rows: npt.NDArray[np.integer]) -> bool:
-    """Tell whether rows are enough to say that features give their classes away."""
+    """Return whether there are enough rows to conclude that features determine their classes."""
     return variable.kind == "classes" and len(rows) * _disagreement(variable, rows) >= _EVIDENCE
 
 
 def _disagreement(variable: Variable, rows: npt.NDArray[np.integer]) -> float:
-    """Give the probability that two random rows differ in class: the doubt of who knows the shares alone."""
+    """Return the probability that two random rows differ in class."""
     return float(1.0 - np.square(np.bincount(variable.labels[rows]) / max(len(rows), 1)).sum())
 
 
 def warn_of_giveaways(
     variable: Variable, mean_value: float, columns: Sequence[str], gains: FloatArray
 ) -> None:
-    """Say that features give an attribute away, by which of them, and what to do.
+    """Warn that features determine an attribute together, naming the features and what to do.
 
     `gains` are what its models gained by splitting on each column and, last, on the target; zeros if unknown.
     """
     by_target = gains[-1] > gains[:-1].sum()
     named = [columns[j] for j in _most_gaining(gains[:-1])] if not by_target else []
     what = [*map(repr, named), *(["the target"] if by_target else [])]
-    above_all = f", above all {list_names(what)}" if what else ""
+    above_all = f", mainly {list_names(what)}" if what else ""
     if by_target:
         remedy = "If it only restates the attribute, keep it from the models with `z_sees_target=False`."
     else:
         example = ", ".join(f'"{name}"' for name in _as_patterns(named)[:_SHOWN] or ["age_*"])
         remedy = (
-            "Where columns only restate the attribute, name them in `z_exclude`, for example "
+            "If columns only restate the attribute, name them in `z_exclude`, for example "
             f"`[{example}]`, or drop them from X."
         )
     warn_user(
-        f"Models of the protected attribute {variable.name!r} are nearly sure of nearly every row: the "
-        f"features that they see give it away together{above_all}. Its values are near zero everywhere "
+        f"Models of the protected attribute {variable.name!r} are almost certain about almost every row: "
+        f"their features determine it together{above_all}. Its values are near zero everywhere "
         f"({mean_value:.3f} on average), so fairness drops out of utilities. {remedy}"
     )
 

@@ -1,10 +1,10 @@
-"""Every estimator learns every variable in every bag: plan the fits, pace and run them, add up what they say.
+"""Every estimator learns every variable in every bag: plan the fits, select their pace, run and add them up.
 
-How fast the default models learn: as slowly as lets their trees take in all that helps with unseen rows. The
-first fits learn fast. Where their loss on unseen rows is still falling at the last tree, there is much to
-learn: all fits do as they did, or grow on where it falls steeply. Where it has risen again, a slower rate
-spreads as much learning over more trees, whose chance errors cancel; the ranking of rows gains most where
-there is least to learn.
+The default models learn as slowly as lets their trees use all that helps with unseen rows. The first fits
+learn fast. If their loss on unseen rows still falls at the last tree, there is much to learn: all fits keep
+this pace, or grow more trees if it falls steeply. If the loss has risen again, a slower rate spreads the same
+learning over more trees, whose random errors cancel. The ranking of rows improves most if there is least to
+learn.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from fado.engine import (
     Model,
     SklearnEngine,
     Task,
+    both_classes,
     detach,
 )
 from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
@@ -38,19 +39,16 @@ from fado.valuation._probabilities import (
     KeptModel,
     Moments,
     log_losses,
-    of_all_classes,
     own_label_probability,
     row_statistics,
     what_is_wrong,
 )
 
-__all__ = ["Bag", "Learnt", "plan_fits", "run_fits"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
-_ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer tell too little
+_ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer are too few
 _MOST_BAGS = 2  # that are asked, in tables too small to hold as many
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
 _PATIENCE = 15  # trees to grow in the hope that the loss falls again
@@ -85,7 +83,7 @@ class Fit:
     paced: bool = False  # whether its pace was chosen so
 
     def task(self, sample_weight: FloatArray | None) -> Task:
-        """Say it as engines take it: a model learns from the in-bag rows whose label is known."""
+        """Return the fit as a task for an engine: a model learns from the in-bag rows with a known label."""
         rows, scored = self.bag.in_bag, self.bag.out_of_bag
         if self.variable.kind == "continuous":
             rows = rows[self.variable.known[rows]]
@@ -100,7 +98,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit says of the rows it scored."""
+    """The results of a fit for the rows it scored."""
 
     values: FloatArray
     agreement: FloatArray
@@ -111,7 +109,7 @@ class Outcome:
 
 
 class Learnt:
-    """What fits say of every row and column, per variable, added up fit by fit."""
+    """The results of fits for every row and column, per variable, added up fit by fit."""
 
     def __init__(self, variables: Sequence[Variable], n_rows: int, n_columns: int) -> None:
         self.moments = {variable.name: Moments(n_rows) for variable in variables}
@@ -121,7 +119,7 @@ class Learnt:
         self._sums: dict[str, FloatArray] = {}  # of probabilities, if they are kept
 
     def add(self, fit: Fit, outcome: Outcome) -> None:
-        """Add what one fit says; the order decides the last bits."""
+        """Add the results of one fit; the order decides the last bits."""
         name, rows = fit.variable.name, fit.bag.scored
         self.moments[name].add(rows, outcome.values, outcome.agreement)
         if outcome.gains is not None:
@@ -137,7 +135,7 @@ class Learnt:
             self._sums[name][rows] += outcome.probabilities
 
     def mean_probabilities(self) -> dict[str, FloatArray] | None:
-        """Give the mean probabilities of classes over the fits, as `Valuation` has them; None if not kept."""
+        """Return the mean probabilities of classes over the fits, as `Valuation` has them, or None."""
         if not self._sums:
             return None
         means, n_labels = {}, self._sums[TARGET].shape[1]
@@ -149,7 +147,7 @@ class Learnt:
         return means
 
     def of_defaults(self, parameter: str) -> dict[str, Any] | None:
-        """Give a parameter of the default models, per variable; None for other models."""
+        """Return a parameter of the default models, per variable; None for other models."""
         if not self.paced:
             return None
         return {name: getattr(self.paced[name], parameter) for name in self.moments}
@@ -158,7 +156,7 @@ class Learnt:
 def plan_fits(
     estimators: Sequence[Any], variables: Sequence[Variable], bags: Sequence[Bag], seed: int
 ) -> list[Fit]:
-    """List every fit, each with a seed of its own that depends on nothing but its place in the list."""
+    """List every fit, each with a separate seed that depends only on its place in the list."""
     serving = [
         (variable, estimator) for variable in variables for estimator in _serving(estimators, variable)
     ]
@@ -168,7 +166,7 @@ def plan_fits(
 
 
 def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
-    """Choose the estimators that can learn a variable: classifiers for classes, regressors for numbers."""
+    """Select the estimators that can learn a variable: classifiers for classes, regressors for numbers."""
     fitting = is_classifier if variable.kind == "classes" else is_regressor
     serving = [estimator for estimator in estimators if fitting(estimator)]
     if not serving:
@@ -192,10 +190,10 @@ def run_fits(
     keep_models: bool,
     keep_probabilities: bool,
 ) -> Iterator[tuple[Fit, Outcome]]:
-    """Run every fit by the engine that honours its estimator, and give fits and outcomes in a fixed order.
+    """Run every fit with the engine that honours its estimator, and yield fits and outcomes in a fixed order.
 
-    The default models are paced first: a stage of its own, whose result the fits are handed. Models that are
-    to be kept leave their rows behind where they were fitted.
+    The pace of the default models is selected first. Models that are kept leave their rows behind where they
+    were fitted.
     """
     table, target, weights = problem.table, problem.target, problem.sample_weight
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
@@ -236,9 +234,9 @@ class _Workplace:
     )  # by variable, so far
 
     def run(self, fits: Sequence[Fit], order: Iterable[int]) -> Iterator[tuple[Fit, Outcome]]:
-        """Run fits in an order, and give them with their outcomes in that order.
+        """Run fits in an order, and yield them with their outcomes in that order.
 
-        A cluster's workers are sent all fits at once, which share labels and bags, and then only numbers.
+        The workers of a cluster get all fits at once, which share labels and bags, and then only numbers.
         """
         begun: deque[Fit] = deque()
 
@@ -256,8 +254,8 @@ class _Workplace:
             fit = begun.popleft()
             if isinstance(result, LostTask):
                 raise RuntimeError(
-                    f"{fit} was lost with its workers ({result.reason}): see that they have memory enough, "
-                    "and run again."
+                    f"{fit} was lost with its workers ({result.reason}): check that they have enough "
+                    "memory, and run again."
                 )
             yield fit, result
 
@@ -271,10 +269,10 @@ def _learn_listed(number: int, shared: tuple[Sequence[Fit], _Workplace], stop: t
 
 
 def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[float]]) -> Iterator[int]:
-    """Give the places of fits, those of the slowest variable first once that is known, and in turn before.
+    """Yield the positions of fits: those of the slowest variable first, once it is known, and in turn before.
 
-    Within a variable they keep their order, in which what they say is averaged; the order of variables
-    changes no value. Durations are looked at whenever a fit is asked for.
+    Within a variable they keep their order, in which results are averaged; the order of variables does not
+    change values. Durations are read whenever a fit is asked for.
 
     Examples
     --------
@@ -302,7 +300,7 @@ def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[flo
 
 
 def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
-    """Run a fit and reduce what its model says to what is averaged; an error names the fit."""
+    """Run a fit and reduce its predictions to what is averaged; an error names the fit."""
     start = time.perf_counter()
     task, variable, scored = fit.task(place.sample_weight), fit.variable, fit.bag.scored
     curve = LossCurve(variable, scored) if fit.watched else None
@@ -323,11 +321,11 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome
 
 
 def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
-    """Give the probabilities of all classes; if the model sees the target, as they are at each of its labels.
+    """Return the probabilities of all classes; if the model sees the target, given each of its labels.
 
-    At its own label a row has been scored already.
+    The scores for the row's own label are known already.
     """
-    own = of_all_classes(model.scores)
+    own = both_classes(model.scores)
     if fit.variable.name == target.name:
         return own
     if not fit.variable.sees_target:
@@ -340,13 +338,13 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
             with _naming(fit):
                 scores = model.score(rows[others], np.full(len(others), code, dtype=target.labels.dtype))
             _check(fit, len(others), scores)
-            at_label[others, code] = of_all_classes(scores)
+            at_label[others, code] = both_classes(scores)
     return at_label
 
 
 @contextmanager
 def _naming(fit: Fit) -> Iterator[None]:
-    """Let an estimator's own error name the fit; what is missing in a table is told as it is."""
+    """Let the error of an estimator name the fit; errors about missing values stay as they are."""
     try:
         yield
     except MissingValuesError:
@@ -358,14 +356,14 @@ def _naming(fit: Fit) -> Iterator[None]:
 def _check(fit: Fit, n_rows: int, scores: FloatArray) -> None:
     wrong = what_is_wrong(fit.variable, n_rows, scores)
     if wrong:
-        raise RuntimeError(f"{fit} gave {wrong}: no value can come of that; mend the estimator.")
+        raise RuntimeError(f"{fit} gave {wrong}, so its rows have no value: correct the estimator.")
 
 
 def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[tuple[Fit, Outcome]]]:
-    """Let the first bags' unseen rows say how fast a variable's models should learn.
+    """Select how fast the models of a variable learn, on the unseen rows of the first bags.
 
-    Gives the fits to be run, each with the estimator that was chosen, and the outcomes of the first fits that
-    need no other run, since their pace was right.
+    Returns the fits to run, each with the selected estimator, and the outcomes of first fits whose pace was
+    right.
     """
     unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
     variables = {fit.variable.name: fit.variable for fit in fits}
@@ -389,7 +387,7 @@ def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[tuple
 
 
 class LossCurve:
-    """How far off one fit's predictions for the rows left out are, every few trees.
+    """The loss of one fit on the rows left out, every few trees.
 
     `losses` are summed over the rows: log-loss of classes, squared error of numbers. The first is that of the
     best constant, before any tree.
@@ -413,7 +411,7 @@ class LossCurve:
         self.losses = [self._loss(self._best_constant())]
 
     def __call__(self, scores: FloatArray) -> bool:
-        """Note the loss after a few more trees; say whether to stop growing."""
+        """Record the loss after a few more trees; return whether to stop growing."""
         self.losses.append(self._loss(scores[self._known]))
         return trees_grown(self.losses) - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
 
@@ -431,7 +429,7 @@ class LossCurve:
 
 
 def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
-    """Say how many bags' unseen rows are enough to choose a learning rate by."""
+    """Return how many bags have enough unseen rows to select a learning rate."""
     n_rows = len(variable.labels)
     telling = n_rows
     if variable.kind == "classes":
@@ -441,14 +439,14 @@ def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
 
 
 def trees_grown(losses: Sequence[float] | FloatArray) -> int:
-    """Say how many trees there were when the last of the `losses` was noted."""
+    """Return how many trees there were when the last of the `losses` was recorded."""
     return WATCHED_EVERY * (len(losses) - 1)
 
 
 def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
-    """Add the `losses` of a variable's fits; one that ended early is taken to rise on as since its lowest.
+    """Add the `losses` of a variable's fits; one that ended early continues with its slope since the lowest.
 
-    Fits that grew no tree have nothing to say; if none grew any, the sum is empty.
+    Fits that grew no tree are left out; if none grew any, the sum is empty.
     """
     grown = [losses for losses in curves if len(losses) > 1]
     longest = max(map(len, grown), default=0)
@@ -456,17 +454,18 @@ def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
 
 
 def choose_pace(model: Any, losses: FloatArray) -> Any:
-    """Fit a model's pace to what there is to learn; give the very same model if its pace is right.
+    """Fit a model's pace to what there is to learn; return the same model if its pace is right.
 
     A model that has learnt all that helps before its last tree is slowed down: rate times trees stays what it
-    was at the lowest loss. It gets some more trees than it needed, not all that it may have, which would cost
-    the more the less there is to learn.
+    was at the lowest loss. It gets some more trees than it needed, but not all that it may have, which would
+    cost more the less there is to learn.
 
     Examples
     --------
     >>> from lightgbm import LGBMClassifier
     >>> model = LGBMClassifier(n_estimators=40, learning_rate=0.3)
-    >>> slowed = choose_pace(model, np.array([9.0, 6.0, 5.0, 4.5, 4.4, 4.6]))  # lowest after 20 trees
+    >>> losses = np.array([9.0, 6.0, 5.0, 4.5, 4.4, 4.6])  # lowest after 20 trees
+    >>> slowed = choose_pace(model, losses)
     >>> slowed.n_estimators, slowed.learning_rate
     (30, 0.2)
     """

@@ -1,4 +1,4 @@
-"""The models that values came from, kept to value rows that were not there, and saved in directories."""
+"""The models that values came from, kept to value new rows, and saved in directories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import closest_names, list_names
+from fado._messages import closest_names, insert_parameters, list_names
 from fado._progress import tracked
 from fado._records import decode, encode, label_from, label_to
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
@@ -33,28 +33,16 @@ from fado.valuation._probabilities import (
     mean_probabilities,
     score_rows,
 )
-from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance
+from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance, of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._fits import Learnt
-
-__all__ = [
-    "NEW_ROWS",
-    "ValuationModels",
-    "digest_of_target",
-    "keep_models",
-    "label_codes",
-    "load_models",
-    "read_labels",
-    "table_of",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
-NEW_ROWS = ", new rows"
-ROWS_AT_A_TIME = 1 << 15  # a worker holds the numbers of so many, and what is said of them
+ROWS_AT_A_TIME = 1 << 15  # that one worker scores
 SAVED = Manifest(name="models.json", kind="fado valuation models", layout=1, what="set of models")
-# The content of a model, by the kind of its scorer; one that says the same of every row has none.
+# The ending of a model's file, by the kind of its scorer; a constant model has no file.
 ENDINGS = {"lightgbm": "txt", "sklearn": "skops"}
 _CONTENT = re.compile(rf"\d+-\d+\.({'|'.join(ENDINGS.values())})")
 
@@ -71,25 +59,29 @@ class ValuationModels:
     kept : tuple of VariableModels
         The models of each variable, those of the target first.
     n_rows : int
-        How many rows the valuator was given.
+        How many rows the valuator was fitted on.
     target_digest : str
-        A digest of the target of those rows, as `digest_of_target` gives it.
+        A digest of the target of those rows, as `digest_of_target` returns it.
     provenance : Provenance
-        How the models came about.
+        How the models were trained.
+
+    See Also
+    --------
+    fado.OutOfBagEntropy : Trains the models.
+    fado.valuation.load_models : Reads saved models.
 
     Examples
     --------
     >>> import numpy as np
     >>> from fado import OutOfBagEntropy
     >>> rng = np.random.default_rng(0)
-    >>> X, X_new = rng.normal(size=(1000, 3)), np.array([[-2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> X = rng.normal(size=(1000, 3))
     >>> y = X[:, 0] + rng.normal(size=1000) > 0
     >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X, y)
     >>> valuator.models_
     ValuationModels(y: 10 models, of 1,000 rows)
-    >>> far, near = valuator.models_.value(X_new)["y"]
-    >>> bool(far < 0.6 < 0.9 < near)
-    True
+    >>> valuator.models_.value([[-3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])["y"].round()
+    array([0., 1.])
     """
 
     kept: tuple[VariableModels, ...]
@@ -119,9 +111,10 @@ class ValuationModels:
         return f"ValuationModels({counts}, of {self.n_rows:,} rows)"
 
     def classes(self, variable: str) -> tuple[Any, ...]:
-        """Give the labels of a variable in the order of its probabilities; empty if it is continuous."""
+        """Return the labels of a variable in the order of its probabilities; empty if it is continuous."""
         return self._of(variable).variable.classes
 
+    @insert_parameters()
     def value(
         self,
         X: Any,
@@ -134,35 +127,31 @@ class ValuationModels:
         """Value new rows: every model scores every row.
 
         A row's value is the mean entropy over the models. Without `y`, a model that sees the target predicts
-        at every label, and its predictions are averaged by the probabilities that the target's models of the
-        same bag give to these labels.
+        for every label, and its predictions are averaged with the probabilities that the target's models of
+        the same bag give to these labels.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Columns are found by name, in any order; columns that no model has seen are ignored.
-            If either table has no names, they are found by position. Categories that no model has seen count
-            as missing.
+            The features of the new rows. Columns are matched by name, in any order, or by position if a table
+            has no names. Columns that no model has seen are ignored. New categories count as missing.
         y : array-like of shape (n_rows,), optional
-            The target's labels, if they are known, for the models that see the target.
+            The labels of the target, if they are known, for the models that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Protected attributes, all or some. They are used for `agreement` and change no value.
-        n_jobs : int, optional
-            How many threads score rows; None uses every core. It never changes a value.
-        progress : bool, default=False
-            Whether to show a progress bar.
+            Protected attributes, all or some. They are used for `agreement` and do not change values.
+        {n_jobs, progress}
 
         Returns
         -------
         Valuation
             `counts` are the numbers of models. `agreement` is known for variables whose labels are given.
-            `epistemic` is the entropy of the mean prediction minus the mean entropy: the part that more rows
-            to learn from could take away. It is NaN for a continuous variable, and if there is one model.
+            `epistemic` is the entropy of the mean prediction minus the mean entropy: the part that more
+            training rows could reduce. It is NaN for a continuous variable, and if there is one model.
 
         Raises
         ------
         ValueError
-            If a column that a model has seen is missing, or `y` holds a label that no model has learnt.
+            If a column that a model has seen is missing, or `y` has a label that no model has learnt.
         """
         table = table_of(X)
         named = self.provenance.names_given
@@ -176,18 +165,13 @@ class ValuationModels:
         known = labels.get(target.name)
         pattern = target_pattern(known) if known is not None and target.kind == "classes" else None
         valuation = Valuation(
-            **arrays,
-            scales=self.scales,
-            provenance=replace(
-                self.provenance,
-                algorithm=self.provenance.algorithm + NEW_ROWS,
-                settings={**self.provenance.settings, "y_given": known is not None},
-            ),
+            **arrays, scales=self.scales, provenance=of_new_rows(self.provenance, y_given=known is not None)
         )
         return valuation.with_rows(table.index, pattern)
 
+    @insert_parameters()
     def probabilities(self, X: Any, variable: str, y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
-        """Give the mean probabilities of a variable's classes over its models.
+        """Return the mean probabilities of a variable's classes over its models.
 
         Parameters
         ----------
@@ -196,9 +180,8 @@ class ValuationModels:
         variable : str
             ``"y"`` or a protected attribute; it must have classes.
         y : array-like of shape (n_rows,), optional
-            The target's labels, if they are known, for the models that see the target.
-        n_jobs : int, optional
-            How many threads score rows; None uses every core.
+            The labels of the target, if they are known, for the models that see the target.
+        {n_jobs}
 
         Returns
         -------
@@ -238,10 +221,11 @@ class ValuationModels:
         files: dict[str, bytes] = {}
         variables = []
         for number, own in enumerate(self.kept):
-            told = [
-                _tell(model, f"{number}-{place}", schemas, files) for place, model in enumerate(own.models)
+            models = [
+                _describe(model, f"{number}-{place}", schemas, files)
+                for place, model in enumerate(own.models)
             ]
-            variables.append({**_tell_variable(own), "models": told})
+            variables.append({**_describe_variable(own), "models": models})
         with replacing_directory(final, "The models") as temporary:
             for name, content in files.items():
                 write_file(temporary / name, content, "A model")
@@ -271,7 +255,7 @@ class ValuationModels:
 def keep_models(
     problem: Problem, variables: Sequence[Variable], learnt: Learnt, provenance: Provenance
 ) -> ValuationModels:
-    """Gather what the fits have left."""
+    """Collect the models of all fits."""
     kept = []
     for variable in variables:
         moments, own = learnt.moments[variable.name], {}
@@ -283,14 +267,14 @@ def keep_models(
 
 
 def digest_of_target(target: Variable) -> str:
-    """Give a digest of a target in the order of its rows, by which the same rows are recognised."""
+    """Return a digest of a target in the order of its rows; it identifies the rows."""
     if target.kind == "classes":
         return target_pattern(target.labels)
     return hashlib.blake2b(np.ascontiguousarray(target.labels).data, digest_size=16).hexdigest()
 
 
 def table_of(X: Any) -> Table:
-    """Read the shape of new rows, of which there must be some."""
+    """Read new rows; there must be at least one."""
     table = X if isinstance(X, Table) else Table.from_input(X)
     if table.n_rows == 0:
         raise ValueError("`X` has 0 row(s) (n_samples = 0): there is nothing to value; give at least one.")
@@ -323,7 +307,7 @@ def _run(
 
 
 def _one_thread_each(kept: Sequence[VariableModels]) -> AbstractContextManager[Any]:
-    """Keep estimators to a thread each, from without: threads that each set it would undo it for others."""
+    """Limit estimators to one thread each, for all worker threads at once."""
     if all(model.scorer.kind != "sklearn" for own in kept for model in own.models):
         return nullcontext()
     from threadpoolctl import threadpool_limits
@@ -335,7 +319,7 @@ def _one_thread_each(kept: Sequence[VariableModels]) -> AbstractContextManager[A
 def read_labels(
     y: Any, sensitive_features: Any, table: Table, variables: Sequence[Variable], *, named: bool
 ) -> dict[str, Labels]:
-    """Read the labels of new rows that are known; `named` is whether the variables were given names."""
+    """Read the known labels of new rows; `named` is whether the variables were given names."""
     target, *protected = variables
     found = {}
     if y is not None:
@@ -347,7 +331,7 @@ def read_labels(
 
 
 def label_codes(variable: Variable, column: Column) -> Labels:
-    """Code labels like those that models learnt; numbers stay as they are.
+    """Encode labels with the codes that models learnt; numbers are returned unchanged.
 
     Examples
     --------
@@ -377,17 +361,14 @@ def _target_labels(target: Variable, column: Column) -> Labels:
         strange = column.label_of(entries[codes[np.argmax(labels == UNSEEN)]])
         shown = list_names([repr(label) for label in target.classes])
         raise ValueError(
-            f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): mend "
+            f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): correct "
             "it, or leave `y` out."
         )
     return labels
 
 
 def _protected_labels(attribute: Variable, column: Column) -> Labels:
-    """Code the labels of an attribute, refusing text for numbers and the other way round.
-
-    A group that was not there is none of the models' classes; labels of another type are none by mistake.
-    """
+    """Encode the labels of an attribute; raise an error if all are new and of another type."""
     labels = label_codes(attribute, column)
     if attribute.kind == "continuous":
         return labels
@@ -407,7 +388,7 @@ def _protected_labels(attribute: Variable, column: Column) -> Labels:
 def _matched(
     protected: Sequence[Variable], columns: Sequence[Column], *, named: bool
 ) -> list[tuple[Variable, Column]]:
-    """Match attributes by their names, or, where either side has none, by their places."""
+    """Match attributes by name or, if either side has no names, by position."""
     by_name = {variable.name: variable for variable in protected}
     names = [column.name for column in columns]
     if len(names) == len(by_name) and not (named and all(column.named for column in columns)):
@@ -425,8 +406,8 @@ def _matched(
 def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     """Read models that `ValuationModels.save` wrote.
 
-    No code from the directory is run. Estimators other than LightGBM's are read only if all they hold is of
-    an explicit list of classes.
+    No code from the directory is run. Estimators other than LightGBM's are read only if they consist of
+    classes on an explicit list.
 
     Parameters
     ----------
@@ -441,7 +422,7 @@ def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     Raises
     ------
     ValueError
-        If the directory holds no saved models, or a file is missing, damaged or of other models; the message
+        If the directory has no saved models, or a file is missing, damaged or of other models; the message
         names the file.
 
     Examples
@@ -451,12 +432,13 @@ def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     >>> from fado import OutOfBagEntropy
     >>> from fado.valuation import load_models
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X, X[:, 0] > 0)
+    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0)
+    >>> valuator = valuator.fit(X, X[:, 0] > 0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     valuator.models_.save(f"{folder}/models")
     ...     models = load_models(f"{folder}/models")
-    >>> bool((models.value(X)["y"] == valuator.value(X)["y"]).all())
-    True
+    >>> int((models.value(X)["y"] != valuator.value(X)["y"]).sum())  # differences
+    0
     """
     folder, told = Path(directory), SAVED.open(directory)
     try:
@@ -464,11 +446,11 @@ def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     except DamagedError as error:
         raise ValueError(str(error)) from error.__cause__
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise ValueError(f"{str(folder / SAVED.name)!r} does not tell of models: {error}") from error
+        raise ValueError(f"{str(folder / SAVED.name)!r} cannot be read as models: {error}") from error
 
 
-def _tell(model: KeptModel, name: str, schemas: list[Any], files: dict[str, bytes]) -> dict[str, Any]:
-    """Tell of a model; its columns, which all may share, and its content go where they are collected."""
+def _describe(model: KeptModel, name: str, schemas: list[Any], files: dict[str, bytes]) -> dict[str, Any]:
+    """Describe a model; its columns and its content are added to `schemas` and `files`."""
     plain, content = model.scorer.parts()
     if "schema" in plain:
         if plain["schema"] not in schemas:
@@ -479,7 +461,7 @@ def _tell(model: KeptModel, name: str, schemas: list[Any], files: dict[str, byte
     return {"bag": model.bag, "training_mean": model.training_mean.hex(), "scorer": plain}
 
 
-def _tell_variable(own: VariableModels) -> dict[str, Any]:
+def _describe_variable(own: VariableModels) -> dict[str, Any]:
     variable = own.variable
     return {
         "name": variable.name,
@@ -494,7 +476,7 @@ def _tell_variable(own: VariableModels) -> dict[str, Any]:
 
 
 def _models_of(folder: Path, told: Mapping[str, Any]) -> ValuationModels:
-    """Make the models that a manifest tells of."""
+    """Make the models that a manifest describes."""
     read: set[str] = set()
     kept = []
     for number, entry in enumerate(told["variables"]):
@@ -507,21 +489,21 @@ def _models_of(folder: Path, told: Mapping[str, Any]) -> ValuationModels:
             read |= {name} if name else set()
         ends = [float.fromhex(entry[name]) for name in ("furthest", "largest_error")]
         if not models or not all(0 < end < np.inf for end in ends):
-            raise ValueError(f"its models of {variable.name!r} are not told as they should be.")
+            raise ValueError(f"its description of the models of {variable.name!r} is broken.")
         kept.append(VariableModels(variable, tuple(models), *ends))
     if set(told["files"]) != read:
         raise ValueError("its list of files is not that of its models.")
     _check_variables(kept)
     n_rows, digest = told["n_rows"], told["target"]
     if type(n_rows) is not int or n_rows < 1 or not isinstance(digest, str):
-        raise ValueError("the rows that the models learnt from are not told as they should be.")
+        raise ValueError("its description of the training rows is broken.")
     return ValuationModels(tuple(kept), n_rows, digest, Provenance.from_dict(decode(told["provenance"])))
 
 
 def _model_of(
     folder: Path, told: Mapping[str, Any], own: Mapping[str, Any], name: str
 ) -> tuple[KeptModel, str]:
-    """Read one model, and say in which file it stands; empty if it needs none."""
+    """Read one model, and return the name of its file; empty if it needs none."""
     plain = dict(own["scorer"])
     if "schema" in plain:
         plain["schema"] = _entry(told["schemas"], plain["schema"])
@@ -534,13 +516,13 @@ def _model_of(
         raise DamagedError(f"{str(folder / (file or SAVED.name))!r} cannot be read: {error}") from error
     bag = own["bag"]
     if type(bag) is not int or bag < 0:
-        raise ValueError("a bag's number is not told as it should be.")
+        raise ValueError("the number of a bag is broken.")
     return KeptModel(bag, scorer, float.fromhex(own["training_mean"])), file
 
 
 def _entry(schemas: Any, number: Any) -> Any:
     if type(number) is not int or not 0 <= number < len(schemas):
-        raise ValueError("the columns that a model learnt from are not told as they should be.")
+        raise ValueError("its description of a model's columns is broken.")
     return schemas[number]
 
 
@@ -549,16 +531,16 @@ def _variable_of(entry: Mapping[str, Any]) -> Variable:
     flags = entry["has_missing"], entry["sees_target"]
     fits = len(classes) >= 2 if kind == "classes" else kind == "continuous" and not classes
     if not isinstance(name, str) or not fits or not all(isinstance(own, bool) for own in flags):
-        raise ValueError("its variables are not told as they should be.")
+        raise ValueError("its description of a variable is broken.")
     excluded = frozenset(int(j) for j in entry["excluded"])
     return Variable(name, kind, np.zeros(0), classes, excluded, flags[1], flags[0])
 
 
 def _check_fits(model: KeptModel, variable: Variable) -> None:
-    """Refuse a model of another number of classes, or one that sees what it must not."""
+    """Raise an error for a model of another number of classes, or one that sees hidden columns."""
     scorer = model.scorer
     if scorer.n_classes != len(variable.classes) or (scorer.sees_target and not variable.sees_target):
-        raise ValueError(f"a model is none of the variable {variable.name!r}.")
+        raise ValueError(f"a model does not fit the variable {variable.name!r}.")
     if variable.kind == "continuous" and not np.isfinite(model.training_mean):
         raise ValueError(f"a model of {variable.name!r} has no training mean.")
 

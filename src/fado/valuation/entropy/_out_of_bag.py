@@ -1,9 +1,10 @@
-"""The entropy valuators: how unsure models are of rows that they were not, or were, trained on."""
+"""The entropy valuators: how uncertain models are about rows that they have, or have not, been trained on."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fado._checks import check_instance
 from fado._memory import check_room_for
+from fado._messages import insert_parameters
 from fado._progress import tracked
 from fado._version import library_versions
 from fado.engine import default_estimators
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem, Variable
-from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
-from fado.valuation._base import BaseValuator, register_valuator, texts_of
+from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of, units_of
+from fado.valuation._base import BaseValuator, register_valuator, texts_of, valuator_parameters
 from fado.valuation._probabilities import finish, largest_known
 from fado.valuation._provenance import CLOSENESS, ENTROPY, Provenance, SplitGains, VariableNote
 from fado.valuation._result import Valuation
@@ -30,14 +32,12 @@ from fado.valuation.entropy._exclusions import (
 from fado.valuation.entropy._fits import Bag, Learnt, plan_fits, run_fits
 from fado.valuation.entropy._models import ValuationModels, keep_models
 
-__all__ = ["EntropyValuator", "InBagEntropy", "OutOfBagEntropy"]
-
 _MOST_CELLS = 100  # classes of the target times groups of an attribute
 _FIFTH = 0.2
 
 
 class EntropyValuator(BaseValuator):
-    """Base of the entropy valuators: subclasses say which bags there are."""
+    """Base class of the entropy valuators; a subclass defines the bags."""
 
     sends_fits = True
     _algorithm: ClassVar[str]
@@ -95,37 +95,38 @@ class EntropyValuator(BaseValuator):
             The features of the new rows, as `ValuationModels.value` takes them.
         y : array-like of shape (n_rows,), optional
             Their labels, if they are known, for the models of protected attributes that see the target.
-            Without labels these models use the predicted probabilities of the labels.
+            Without labels, these models use the predicted probabilities of the labels.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Their protected attributes, if they are known. They are used for `agreement` and change no value.
+            Their protected attributes, if they are known. They are used for `agreement` and do not change
+            values.
 
         Returns
         -------
         Valuation
-            The values of the new rows, with the epistemic part of the entropies: the part in which models
+            The values of the new rows, with the epistemic part of the entropies: the part on which the models
             disagree. It is NaN if there is only one model.
 
         Raises
         ------
         ValueError
-            If no models were kept, a column is missing, or `y` holds a label that no model has learnt.
+            If no models were kept, a column is missing, or `y` has a label that no model has learnt.
         """
         check_is_fitted(self, "valuation_")
         models: ValuationModels | None = getattr(self, "models_", None)
         if models is None:
             raise ValueError(
-                f"`{type(self).__name__}` has kept no models to value new rows by: set `keep_models=True` "
-                "and call `fit` again."
+                f"`{type(self).__name__}` has kept no models for new rows: set `keep_models=True` and call "
+                "`fit` again."
             )
         return models.value(X, y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress)
 
     def _check(self, problem: Problem) -> None:
-        """Refuse settings that cannot work with these rows, before anything else is done."""
+        """Raise an error for settings that cannot work with these rows."""
         n_workers(self.n_jobs)
 
     @abstractmethod
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
-        """Say which rows every bag holds."""
+        """Return the rows of each bag."""
 
     def _learn(
         self,
@@ -136,7 +137,7 @@ class EntropyValuator(BaseValuator):
         *,
         final: bool = False,
     ) -> Learnt:
-        """Have every estimator learn every variable in every bag; of the `final` fits models may be kept."""
+        """Train every estimator on every variable in every bag; only `final` fits keep models."""
         table = problem.table
         fits = plan_fits(self._models(table.n_columns), variables, bags, seed)
         outcomes = run_fits(
@@ -155,14 +156,14 @@ class EntropyValuator(BaseValuator):
     def _given_away(
         self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
     ) -> list[Variable]:
-        """Find the protected attributes that features give away together."""
+        """Return the protected attributes that several features determine together."""
         return [own for own in variables[1:] if is_given_away(own, learnt.moments[own.name])]
 
     def _default_models(self, n_columns: int) -> list[Any]:
         return default_estimators(n_columns)
 
     def _models(self, n_columns: int) -> list[Any]:
-        """Give the unfitted estimators, refusing what are none."""
+        """Return the unfitted estimators, or raise an error if they are not estimators."""
         if self.estimators is None:
             return self._default_models(n_columns)
         estimators = list(self.estimators) if isinstance(self.estimators, list | tuple) else [self.estimators]
@@ -176,65 +177,46 @@ class EntropyValuator(BaseValuator):
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Give the settings that decide a value."""
+        """Return the settings that affect values."""
 
 
 @register_valuator("oob")
+@insert_parameters(valuator_parameters)
+@dataclass(eq=False, repr=False)
 class OutOfBagEntropy(EntropyValuator):
-    """Value every row by how unsure models trained on other rows are of it.
+    """Value rows by how uncertain models trained on other rows are about them.
 
-    Each of `n_bags` bags leaves out `unseen_fraction` of the rows; models trained on the rest predict the
-    target and every protected attribute for the rows left out. The value of a row is the mean entropy of
-    its predictions, scaled to [0, 1]: 0 if models are certain, 1 if they know nothing. For a continuous
+    Each of `n_bags` bags leaves out `unseen_fraction` of the rows. Models trained on the other rows predict
+    the target and every protected attribute of the rows left out. The value of a row is the mean entropy of
+    these predictions, scaled to [0, 1]: 0 if the models are certain, 1 if they know nothing. For a continuous
     variable it is ``1 - d / max(d)``, where `d` is the mean distance of the row's predictions from the
     training mean, and ``max(d)`` the largest over all rows.
 
     Parameters
     ----------
-    estimators : estimator or list of estimators, optional
-        Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None means small LightGBM models, whose number of trees and learning rate are set by how well they
-        predict rows that they have not seen.
-    n_bags : int, default=10
-        How many bags.
-    unseen_fraction : float, default=0.2
-        The share of the rows that each bag leaves out. ``n_bags * unseen_fraction`` must be at least 1.
-    z_sees_target : bool, default=True
-        Whether the models of protected attributes see the target beside the features.
-    z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping).
-        ``"age_*"`` means all columns whose names begin with ``age_``. A feature that alone determines an
-        attribute is always hidden from its models, with a warning. If only several features together
-        determine it, they are not hidden, but a warning is given.
-    kinds : mapping of variable to {"classes", "continuous"}, optional
-        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
-        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
-    random_state : int, RandomState or None, default=None
-        Seed of the bags, and of estimators that have none of their own.
-    n_jobs : int, optional
-        How many fits run side by side; None uses every core. It never changes a value.
-    progress : bool, default=False
-        Whether to show a progress bar.
-    keep_models : bool, default=False
-        Whether to keep the trained models, without the training rows. `value` needs them for new rows.
+    {estimators, n_bags, unseen_fraction, z_sees_target, z_exclude, kinds, random_state, n_jobs, progress}
+    {keep_models}
     keep_probabilities : bool, default=False
-        Whether ``valuation_.probabilities`` holds the mean probabilities that models gave to rows that they
-        had not seen: of each class of the target, and of each group of a protected attribute if the target
-        were of each class. It takes one more scoring of every row for each further class of the target, and
-        changes no value. The target must have classes.
+        Whether ``valuation_.probabilities`` holds the mean predicted probabilities for unseen rows: of each
+        class of the target, and of each group of a protected attribute given each class of the target. It
+        takes one more scoring of every row for each further class of the target, and does not change values.
+        The target must have classes.
 
     Attributes
     ----------
-    valuation_ : Valuation
-        The values.
-    bags_ : list of ndarray
-        The positions of the rows that each bag left out.
-    excluded_columns_ : dict
-        Per protected attribute, the features that were hidden from its models.
-    seed_ : int
-        The seed; as `random_state` it gives the same values again.
-    models_ : ValuationModels
-        The models; only with ``keep_models=True``.
+    {valuation_, bags_, excluded_columns_, seed_, models_}
+
+    See Also
+    --------
+    fado.InBagEntropy : Faster, with models that have seen the rows.
+    fado.OnlineEntropy : The same values for rows that arrive in batches.
+    fado.value_files : The same values for tables larger than memory.
+    fado.TreeInfluence : Effects of rows on performance and fairness.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro (2023), "Fairness-Aware Data Valuation for
+    Supervised Learning", arXiv:2303.16963.
 
     Examples
     --------
@@ -242,47 +224,33 @@ class OutOfBagEntropy(EntropyValuator):
     >>> from fado import OutOfBagEntropy
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 3))
-    >>> y = X[:, 0] > 0
-    >>> coin = rng.integers(0, 2, size=1000)
-    >>> valuation = OutOfBagEntropy(random_state=0).fit(X, y, sensitive_features={"coin": coin}).valuation_
-    >>> bool(valuation["y"].mean() < 0.1 < 0.8 < valuation["coin"].mean())
-    True
+    >>> y, coin = X[:, 0] > 0, rng.integers(0, 2, size=1000)
+    >>> valuator = OutOfBagEntropy(random_state=0)
+    >>> valuator = valuator.fit(X, y, sensitive_features={"coin": coin})
+    >>> valuator.valuation_.values.mean().round()
+    y       0.0
+    coin    1.0
+    dtype: float64
     """
 
     _algorithm = "out-of-bag"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        n_bags: int = 10,
-        unseen_fraction: float = 0.2,
-        z_sees_target: bool = True,
-        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_models: bool = False,
-        keep_probabilities: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.n_bags = n_bags
-        self.unseen_fraction = unseen_fraction
-        self.z_sees_target = z_sees_target
-        self.z_exclude = z_exclude
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_models = keep_models
-        self.keep_probabilities = keep_probabilities
+    estimators: Any = None
+    _: KW_ONLY
+    n_bags: int = 10
+    unseen_fraction: float = 0.2
+    z_sees_target: bool = True
+    z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    kinds: Mapping[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_models: bool = False
+    keep_probabilities: bool = False
 
     def _check(self, problem: Problem) -> None:
         super()._check(problem)
-        n_units, units = problem.n_rows, "rows"
-        if problem.blocks is not None:
-            n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
+        n_units, units = units_of(problem)
         check_bags(n_units, self.n_bags, self.unseen_fraction, units)
         check_memory(problem.n_rows, self.n_bags)
         if self.keep_probabilities:
@@ -303,47 +271,31 @@ class OutOfBagEntropy(EntropyValuator):
 
 
 @register_valuator("inbag")
+@insert_parameters(valuator_parameters)
+@dataclass(eq=False, repr=False)
 class InBagEntropy(EntropyValuator):
-    """Value every row by how unsure models trained on all rows are of it.
+    """Value rows by how uncertain models trained on all rows are about them.
 
-    It takes one fit per estimator and variable, and so is several times faster than `OutOfBagEntropy`. But
-    its models score rows that they have seen: if a model has only memorised a row, it is sure of it, and the
+    It takes one fit per estimator and variable, so it is several times faster than `OutOfBagEntropy`. But its
+    models have seen the rows that they score: a model that has memorised a row is certain about it, and the
     row's value is too low.
 
     Parameters
     ----------
-    estimators : estimator or list of estimators, optional
-        Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None means small LightGBM models.
-    z_sees_target : bool, default=True
-        Whether the models of protected attributes see the target beside the features.
-    z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping).
-        ``"age_*"`` means all columns whose names begin with ``age_``. A feature that alone determines an
-        attribute is always hidden from its models, with a warning. If only several features together
-        determine it, they are not hidden, but a warning is given.
-    kinds : mapping of variable to {"classes", "continuous"}, optional
-        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
-        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
-    random_state : int, RandomState or None, default=None
-        Seed of estimators that have none of their own.
-    n_jobs : int, optional
-        How many fits run side by side; None uses every core. It never changes a value.
-    progress : bool, default=False
-        Whether to show a progress bar.
-    keep_models : bool, default=False
-        Whether to keep the trained models, without the training rows. `value` needs them for new rows.
+    {estimators, z_sees_target, z_exclude, kinds, random_state, n_jobs, progress, keep_models}
 
     Attributes
     ----------
-    valuation_ : Valuation
-        The values.
-    excluded_columns_ : dict
-        Per protected attribute, the features that were hidden from its models.
-    seed_ : int
-        The seed; as `random_state` it gives the same values again.
-    models_ : ValuationModels
-        The models; only with ``keep_models=True``.
+    {valuation_, excluded_columns_, seed_, models_}
+
+    See Also
+    --------
+    fado.OutOfBagEntropy : Better values, from models that have not seen the rows.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro (2023), "Fairness-Aware Data Valuation for
+    Supervised Learning", arXiv:2303.16963.
 
     Examples
     --------
@@ -351,32 +303,21 @@ class InBagEntropy(EntropyValuator):
     >>> from fado import InBagEntropy
     >>> X = np.random.default_rng(0).normal(size=(1000, 3))
     >>> valuation = InBagEntropy(random_state=0).fit(X, X[:, 0] > 0).valuation_
-    >>> bool(valuation["y"].max() < 0.1)
-    True
+    >>> float(valuation["y"].mean().round(1))
+    0.0
     """
 
     _algorithm = "in-bag"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        z_sees_target: bool = True,
-        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_models: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.z_sees_target = z_sees_target
-        self.z_exclude = z_exclude
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_models = keep_models
+    estimators: Any = None
+    _: KW_ONLY
+    z_sees_target: bool = True
+    z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    kinds: Mapping[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_models: bool = False
 
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]
@@ -384,7 +325,7 @@ class InBagEntropy(EntropyValuator):
     def _given_away(
         self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
     ) -> list[Variable]:
-        """Ask models that have not seen a fifth of the rows: of rows that it has seen, any may be sure."""
+        """Check with models that have not seen a fifth of the rows: any model is certain about seen rows."""
         suspects = super()._given_away(problem, variables, learnt, seed)
         if not suspects:
             return []

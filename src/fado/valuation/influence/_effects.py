@@ -2,48 +2,30 @@
 
 A leaf's value is ``-rate * G / (H + penalty)``, with the sums of its rows' weighted gradients and Hessians.
 One more unit of weight on a row in it moves it by ``-rate * (g + theta * h) / (H + penalty)``, where theta is
-the value over the rate, and every validation row in that leaf moves with it. So per tree a sum over
-validation rows and a sum over training rows are all that is needed: no validation row is ever held against a
-training row. The direct effects hold the scores before each tree fixed. The backward ones take in that a
-leaf's move changes the gradients of all later trees, with the trees' structure alone held fixed.
+the value over the rate, and every validation row in that leaf moves with it. So each tree needs only a sum
+over validation rows and a sum over training rows: no validation row is compared with a training row. Direct
+effects hold the scores before each tree fixed. Backward effects include that a leaf's move changes the
+gradients of all later trees, with only the structure of the trees held fixed.
 
-How a metric changes with a score is its slope. A rate jumps when a score crosses the threshold, so a kernel
-around the threshold stands for the jump. The threshold itself moves with the negative validation rows, so
+The slope of a metric is its change with a score. A rate jumps when a score crosses the threshold, so the jump
+is replaced by a kernel around the threshold. The threshold itself moves with the negative validation rows, so
 that their false-positive rate stays within the budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    decide,
-    find_extremes,
-    performance_coefficients,
-    ratio_coefficients,
-    warn_of_equal_rates,
-)
-
-__all__ = [
-    "GrownTree",
-    "LeafResponse",
-    "TrainingRows",
-    "backward_effects",
-    "direct_effects",
-    "initial_score",
-    "leaf_values",
-    "metric_slopes",
-]
+from fado.valuation._validation_rows import ValidationRows
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-Leaves = npt.NDArray[np.int32]
+Leaves = npt.NDArray[np.integer[Any]]
 
 BANDWIDTH = 0.1  # of the standard deviation of validation rows' scores; chosen by benchmarks/faithfulness.py
 _ROWS_NEAR = 20  # of each label within the bandwidth, at least
@@ -55,22 +37,22 @@ _LEAST_MEAN = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class GrownTree:
-    """One tree, and who falls into which leaf of it.
+    """One tree, and the leaf of each row.
 
     Parameters
     ----------
     values : ndarray
         What each leaf adds to a score, without the initial score.
     penalties : ndarray
-        The L2 penalty behind each.
-    read_training, read_validation_rows : callable
-        Give the leaves of the training rows and of the validation rows.
+        The L2 penalty of each.
+    training, validation : ndarray of int
+        The leaves of the training rows and of the validation rows.
     """
 
     values: FloatArray
     penalties: FloatArray
-    read_training: Callable[[], Leaves]
-    read_validation_rows: Callable[[], Leaves]
+    training: Leaves
+    validation: Leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +64,11 @@ class TrainingRows:
     positive : ndarray of bool
         The labels.
     weights : ndarray or None
-        What each row weighed; None is 1.
+        The weight of each row; None is 1.
     initial : float
         The score before the first tree.
     from_average : bool
-        Whether that was the log-odds of the labels' mean.
+        Whether that is the log-odds of the labels' mean.
     rate : float
         The learning rate.
     l1 : float
@@ -120,19 +102,19 @@ class LeafResponse:
     active: npt.NDArray[np.bool_] | None
 
     def moves(self, first: FloatArray, second: FloatArray, leaves: Leaves) -> FloatArray:
-        """Give what rows add to their leaves' gradients, at the leaves' values."""
+        """Return what rows add to their leaves' gradients, at the leaves' values."""
         second = second * self.thetas[leaves]
         return second + (first if self.active is None else first * self.active[leaves])
 
     def add(self, sums: FloatArray, moves: FloatArray, leaves: Leaves) -> None:
-        """Add to the rows' effects what comes of their moves."""
+        """Add to the rows' effects the result of their moves."""
         for k in range(sums.shape[1]):
             sums[:, k] -= moves * self.pulls[:, k][leaves]
 
 
 @dataclass(frozen=True, eq=False)
 class RowEffects:
-    """What one model tells of its training rows, and all that tells the same of other rows.
+    """The effects of a model's training rows, and what is needed for the effects of other rows.
 
     Parameters
     ----------
@@ -141,7 +123,7 @@ class RowEffects:
     responses : tuple of LeafResponse or None
         One per tree, in the order in which they were grown; None for a tree that splits nothing.
     of_initial : ndarray of shape (2, n_metrics)
-        What one more row of each label, the negative first, does through the initial score.
+        The effect of one more row of each label, the negative first, through the initial score.
     """
 
     of_rows: FloatArray
@@ -150,20 +132,21 @@ class RowEffects:
 
 
 def initial_score(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
-    """Give the log-odds of the labels' mean."""
+    """Return the log-odds of the labels' mean."""
     mean = _mean_label(positive, weights)
     return float(np.log(mean / (1.0 - mean)))
 
 
 def _mean_label(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
-    """Give the labels' mean, as far from 0 and 1 as LightGBM keeps it: one label may weigh nothing."""
+    """Return the labels' mean, kept away from 0 and 1 as LightGBM does: one label may weigh nothing."""
     return float(np.clip(np.average(positive, weights=weights), _LEAST_MEAN, 1.0 - _LEAST_MEAN))
 
 
 def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
-    """Give each training row's effect on metrics, with the scores before each tree held fixed.
+    """Return each training row's effect on metrics, with the scores before each tree held fixed.
 
-    `slopes`, of shape (n_validated, n_metrics), say how each metric changes with each validation row's score.
+    `slopes`, of shape (n_validated, n_metrics), are the change of each metric with each validation row's
+    score.
     """
     effects = np.zeros((len(rows.positive), slopes.shape[1]))
     scores = np.full(len(rows.positive), rows.initial)
@@ -173,35 +156,30 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
             scores += tree.values[0]
             responses.append(None)
             continue
-        leaves = tree.read_training()
-        step = _Step(tree, rows, scores, leaves)
-        response = step.respond(_sum_by_leaf(slopes, tree.read_validation_rows(), len(tree.values)))
+        step = _Step(tree, rows, scores)
+        response = step.respond(_sum_by_leaf(slopes, tree.validation, len(tree.values)))
         step.add_moves(effects, response)
         responses.append(response)
-        scores += tree.values[leaves]
+        scores += tree.values[tree.training]
     return RowEffects(effects, tuple(responses), np.zeros((2, slopes.shape[1])))
 
 
 def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
-    """Give each training row's effect on metrics, with the trees' structure alone held fixed."""
+    """Return each training row's effect on metrics, with only the trees' structure held fixed."""
     n_rows, n_metrics = len(rows.positive), slopes.shape[1]
     effects, later = np.zeros((n_rows, n_metrics)), np.zeros((n_rows, n_metrics))
     scores = np.full(n_rows, rows.initial)
     responses: list[LeafResponse | None] = []
     for tree in trees:
-        scores += tree.values[tree.read_training()]
+        scores += tree.values[tree.training]
     for tree in reversed(trees):
-        leaves = tree.read_training()
-        scores -= tree.values[leaves]
+        scores -= tree.values[tree.training]
         if len(tree.values) == 1:
             responses.append(None)
             continue
-        step = _Step(tree, rows, scores, leaves)
-        n_leaves = len(tree.values)
-        pull = _sum_by_leaf(slopes, tree.read_validation_rows(), n_leaves) + _sum_by_leaf(
-            later, leaves, n_leaves
-        )
-        response = step.respond(pull)
+        step, n_leaves = _Step(tree, rows, scores), len(tree.values)
+        pull = _sum_by_leaf(slopes, tree.validation, n_leaves)
+        response = step.respond(pull + _sum_by_leaf(later, tree.training, n_leaves))
         step.add_moves(effects, response)
         step.add_later(later, response)
         responses.append(response)
@@ -213,10 +191,10 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
 
 
 class _Step:
-    """What the training rows say at one tree."""
+    """Gradients and Hessians of the training rows at one tree."""
 
-    def __init__(self, tree: GrownTree, rows: TrainingRows, scores: FloatArray, leaves: Leaves) -> None:
-        n_leaves = len(tree.values)
+    def __init__(self, tree: GrownTree, rows: TrainingRows, scores: FloatArray) -> None:
+        n_leaves, leaves = len(tree.values), tree.training
         p = 1.0 / (1.0 + np.exp(-scores))
         self._weights = rows.weights
         self._gradient = p - rows.positive
@@ -231,15 +209,15 @@ class _Step:
         self._active = None if rows.l1 == 0 else np.abs(gradients) > rows.l1
 
     def respond(self, pull: FloatArray) -> LeafResponse:
-        """Say how metrics respond to rows in each leaf, by how they change with the leaf's value."""
+        """Return how metrics respond to rows in each leaf, given how they change with the leaf's value."""
         return LeafResponse(pull * self._scale[:, np.newaxis], self._theta, self._active)
 
     def add_moves(self, effects: FloatArray, response: LeafResponse) -> None:
-        """Add how far one more unit of each row's weight moves its leaf, times what the leaf moves."""
+        """Add how far one more unit of each row's weight moves its leaf, times the leaf's response."""
         response.add(effects, response.moves(self._gradient, self._hessian, self._leaves), self._leaves)
 
     def add_later(self, later: FloatArray, response: LeafResponse) -> None:
-        """Add how far each row's own score moves its leaf, times what the leaf moves."""
+        """Add how far each row's own score moves its leaf, times the leaf's response."""
         curvature = self._hessian * (1.0 - 2.0 * self._p)
         moves = self._weighted(response.moves(self._hessian, curvature, self._leaves))
         response.add(later, moves, self._leaves)
@@ -251,7 +229,7 @@ class _Step:
 def leaf_values(
     rows: TrainingRows, weights: FloatArray, scores: FloatArray, leaves: Leaves, penalties: FloatArray
 ) -> FloatArray:
-    """Give the values of a tree's leaves under other weights, from the scores before it."""
+    """Return the values of a tree's leaves under other weights, from the scores before it."""
     p = 1.0 / (1.0 + np.exp(-scores))
     gradients = _sums(leaves, weights * (p - rows.positive), len(penalties))
     hessians = _sums(leaves, weights * p * (1.0 - p), len(penalties))
@@ -274,30 +252,30 @@ def _sums(leaves: Leaves, numbers: FloatArray, n_leaves: int) -> FloatArray:
 
 
 def _moves_of_average(rows: TrainingRows) -> FloatArray:
-    """Give how far one more row of each label, the negative first, moves the initial score."""
+    """Return how far one more row of each label, the negative first, moves the initial score."""
     mean = _mean_label(rows.positive, rows.weights)
     total = len(rows.positive) if rows.weights is None else rows.weights.sum()
     return (np.array([0.0, 1.0]) - mean) / (total * mean * (1.0 - mean))
 
 
 def _check_values(values: FloatArray, expected: FloatArray) -> None:
-    """Refuse leaves that the rows do not explain: their effects would be silently wrong."""
+    """Raise an error for leaves that the rows do not explain: their effects would be wrong."""
     worst = float(np.abs(values - expected).max())
     if worst > max(_CLOSE * float(np.abs(values).max()), _NOTHING):
         raise ValueError(
             "The values of the model's leaves do not follow from the rows that it learnt from "
-            f"(they differ by up to {worst:.2g}), so no effect can be told: use plain gradient boosting."
+            f"(they differ by up to {worst:.2g}), so no effect is known: use plain gradient boosting."
         )
 
 
 def log_odds(probabilities: FloatArray) -> FloatArray:
-    """Give the scores behind probabilities."""
+    """Return the scores behind probabilities."""
     inside = np.clip(probabilities, 1e-15, 1 - 1e-15)
     return np.log(inside) - np.log1p(-inside)
 
 
 def bandwidth_for(scores: FloatArray, threshold: float, positive: Bools) -> float:
-    """Choose how wide the kernel is: a share of the scores' spread, more where few rows of a label are near.
+    """Return the width of the kernel: a share of the scores' spread, or more if few rows of a label are near.
 
     Examples
     --------
@@ -316,23 +294,23 @@ def bandwidth_for(scores: FloatArray, threshold: float, positive: Bools) -> floa
 
 
 def kernel_at(scores: FloatArray, threshold: float, bandwidth: float) -> FloatArray:
-    """Give how much of each row crosses a threshold per unit of its score: a normal density."""
+    """Return how much of each row crosses a threshold per unit of its score: a normal density."""
     distance = (scores - threshold) / bandwidth
     return np.exp(-0.5 * distance**2) / (bandwidth * np.sqrt(2 * np.pi))
 
 
 def slopes_at_threshold(coefficients: FloatArray, kernel: FloatArray) -> FloatArray:
-    """Give how a sum of decisions changes with each score, at a threshold that stays where it is."""
+    """Return how a sum of decisions changes with each score, at a fixed threshold."""
     return coefficients * (kernel if coefficients.ndim == 1 else kernel[:, np.newaxis])
 
 
 def slopes_at_budget(
     coefficients: FloatArray, kernel: FloatArray, negative_weights: FloatArray
 ) -> FloatArray:
-    """Give how a sum of decisions changes with each score, at a threshold that keeps the budget.
+    """Return how a sum of decisions changes with each score, at a threshold that keeps the budget.
 
-    `coefficients` say what each row adds to metrics if it is predicted positive, `negative_weights` what it
-    weighs if it is a negative.
+    `coefficients` are what each row adds to metrics if it is predicted positive, `negative_weights` the
+    weights of negatives.
 
     Examples
     --------
@@ -341,8 +319,8 @@ def slopes_at_budget(
     >>> import numpy as np
     >>> kernel = kernel_at(np.array([0.1, 0.2, 0.3]), 0.2, bandwidth=0.1)
     >>> slopes = slopes_at_budget(np.array([0.0, 1.0, 0.0]), kernel, np.array([1.0, 0.0, 1.0]))
-    >>> bool(abs(slopes.sum()) < 1e-12)
-    True
+    >>> float(abs(slopes.sum()).round(6))
+    0.0
     """
     plain = slopes_at_threshold(coefficients, kernel)
     moves = negative_weights * kernel
@@ -360,22 +338,22 @@ def metric_slopes(
     fairness: str,
     max_fpr: float,
 ) -> FloatArray:
-    """Give how performance and each attribute's ratio change with the scores of validation rows.
+    """Return how performance and each attribute's ratio change with the scores of validation rows.
 
-    `folds` are their positions, by the model that scored them: each model has a threshold of its own, and
-    rates are those of all rows. The first column is the performance's; one follows per attribute.
+    `folds` are their positions, by the model that scored them: each model has a separate threshold, and rates
+    are those of all rows. The first column is for the performance; one follows per attribute.
     """
-    predicted = decide(validated, probabilities, max_fpr)
+    predicted = validated.decide(probabilities, max_fpr)
     negatives = np.where(validated.positive, 0.0, validated.weights)
     for rows in folds:
         if negatives[rows].any():  # else the threshold of all rows must do
-            predicted[rows] = decide(validated.take(rows), probabilities[rows], max_fpr)
+            predicted[rows] = validated.take(rows).decide(probabilities[rows], max_fpr)
     first = np.zeros(validated.n_rows)
     if performance != "log_loss":
-        first = performance_coefficients(validated, performance)
+        first = validated.performance_coefficients(performance)
     for own in validated.attributes:
-        warn_of_equal_rates(own, fairness, find_extremes(validated, own, fairness, predicted))
-    ratios = [ratio_coefficients(validated, own, fairness, predicted) for own in validated.attributes]
+        validated.extremes(own, fairness, predicted).warn_if_close(own, fairness)
+    ratios = [validated.ratio_coefficients(own, fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([first, *ratios])
     scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
     for rows in folds:

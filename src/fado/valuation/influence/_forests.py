@@ -1,7 +1,7 @@
 """One LightGBM model per fold of the rows: the effects of its rows, of their removal, and of new ones.
 
-A row's effect is linear in its label. So where the label of a new row is not known, the effect at either
-label, weighed by the models' own probabilities, is what can be expected.
+A row's effect is linear in its label. So if the label of a new row is not known, the expected effect is the
+mean of the effects at the two labels, weighted by the models' own probabilities.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,20 +17,17 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fado._checks import check_instance, seed_from
+from fado._messages import insert_parameters
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
-from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import read_validation, target_pattern
+from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import read_parts
-from fado.valuation._validation_rows import (
-    check_metrics,
-    effect_valuation,
-    measure_validation_rows,
-    read_validation_rows,
-)
-from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
+from fado.valuation._validation_rows import check_metrics, effect_valuation, read_validation_rows
+from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,
@@ -45,11 +41,8 @@ from fado.valuation.influence._effects import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMS", "EffectModels", "Forests", "forecast_problem", "forecast_removals", "readable_estimator"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
-Trees = list[GrownTree]
 
 FORMS = {"direct": direct_effects, "backward": backward_effects}
 _BLOCK = 2**15  # new rows whose effects by model and label are held at a time
@@ -61,7 +54,7 @@ _ALIASES = {
 
 
 def readable_estimator(given: Any, table: Table) -> Any:
-    """Give the estimator whose leaves are read, without class weights; refuse one that hides its rows.
+    """Return the estimator whose leaves are read, without class weights; refuse one that hides its rows.
 
     Parameters
     ----------
@@ -92,14 +85,14 @@ def readable_estimator(given: Any, table: Table) -> Any:
 
 
 def _faults(parameters: dict[str, Any]) -> list[str]:
-    """Say what keeps a model's leaves from telling the effects of rows."""
+    """List the settings of a model that make the effects of rows unknown."""
 
     def setting(name: str) -> Any:
         names = _ALIASES.get(name, (name,))
         return next((parameters[own] for own in names if parameters.get(own) is not None), None)
 
     found = []
-    hidden = "each tree learns from rows that nobody can name afterwards"
+    hidden = "the rows of each tree are not known afterwards"
     kind = setting("boosting_type")
     if kind not in (None, "gbdt"):
         found.append(f"`boosting_type={kind!r}`: {hidden}; use 'gbdt'")
@@ -109,9 +102,9 @@ def _faults(parameters: dict[str, Any]) -> list[str]:
         found.append(f"bagging (`subsample={setting('subsample')}`): {hidden}; use `subsample=1.0`")
     for name in ("is_unbalance", "path_smooth", "max_delta_step"):
         if setting(name):
-            found.append(f"`{name}={setting(name)}`, which leaves do not tell: leave it out")
+            found.append(f"`{name}={setting(name)}`, which leaves do not show: leave it out")
     if setting("scale_pos_weight") not in (None, 1, 1.0):
-        found.append("`scale_pos_weight`, which leaves do not tell: use `class_weight` or `sample_weight`")
+        found.append("`scale_pos_weight`, which leaves do not show: use `class_weight` or `sample_weight`")
     return found
 
 
@@ -178,7 +171,7 @@ class Forests:
         self._forests: list[Forest] = []
 
     def grow(self) -> Iterable[FloatArray]:
-        """Grow the models; give the validation rows' probabilities, one fold after the other."""
+        """Grow the models; yield the validation rows' probabilities, one fold after the other."""
         seeds = np.random.SeedSequence([self._seed, 1]).generate_state(len(self.folds))
         tasks = [
             Task(
@@ -202,48 +195,36 @@ class Forests:
         return all(tree.n_leaves == 1 for forest in self._forests for tree in forest.trees)
 
     def read_effects(self, slopes: FloatArray, form: str) -> Iterable[tuple[FloatArray, KeptForest]]:
-        """Give the effects of each fold's rows on metrics with such slopes, and what is left without them."""
+        """Yield the effects of each fold's rows on metrics with these slopes, and the model without rows."""
 
-        def read(task: tuple[Any, Forest, Any], shared: Any, stop: Any) -> tuple[FloatArray, KeptForest]:
-            (own, validated), forest, (trees, rows) = task
+        def read(number: int, shared: Any, stop: Any) -> tuple[FloatArray, KeptForest]:
+            (own, validated), forest = self.folds[number], self._forests[number]
+            trees, rows = self.read_trees(number)
             told = FORMS[form](trees, rows, slopes[validated])
             nobody = replace(forest, variable=forest.variable.take(np.zeros(0, dtype=np.intp)))
             kept = KeptForest(nobody, rows.initial, told.responses, told.of_initial)
             per_unit = 1.0 if self.factors is None else self.factors[own, np.newaxis]
             return told.of_rows * per_unit, kept
 
-        tasks = zip(self.folds, self._forests, self.read_trees(), strict=True)
-        yield from self._executor.run(read, list(tasks))
+        yield from self._executor.run(read, range(len(self.folds)))
 
-    def read_trees(self) -> list[tuple[Trees, TrainingRows]]:
-        """Give each fold's trees, ready to tell who falls into which leaf, and the rows that they learnt."""
-        training = theirs = self._engine.read_leaves(self._forests)
-        if self._table is not None:
-            theirs = self._engine.read_leaves(self._forests, self._table)
-        positive = self._problem.labels.is_positive
-        found = []
-        for (rows, validated), forest in zip(self.folds, self._forests, strict=True):
-            learnt = _training_rows(forest, positive[rows], self._weights, rows)
-            positions = validated if self._table is None else None
-            trees = [
-                GrownTree(
-                    tree.values - (learnt.initial if number == 0 else 0.0),
-                    forest.leaf_penalties(tree),
-                    partial(training.read, tree, rows),
-                    partial(theirs.read, tree, positions),
-                )
-                for number, tree in enumerate(forest.trees)
-            ]
-            found.append((trees, learnt))
-        return found
+    def read_trees(self, number: int) -> tuple[list[GrownTree], TrainingRows]:
+        """Return the trees of a fold, with the leaves of rows, and the rows that they learnt from."""
+        (rows, validated), forest = self.folds[number], self._forests[number]
+        learnt = _training_rows(forest, self._problem.labels.is_positive[rows], self._weights, rows)
+        mine = self._engine.read_leaves(forest).read(rows)
+        theirs = self._engine.read_leaves(forest, self._table).read(validated)
+        values = [tree.values for tree in forest.trees]
+        values[0] = values[0] - learnt.initial
+        penalties = map(forest.leaf_penalties, forest.trees)
+        return [GrownTree(*own) for own in zip(values, penalties, mine, theirs, strict=True)], learnt
 
 
 def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
     """Deal the rows into folds, each validated by a model that learns from the others."""
-    n_rows, blocks = problem.n_rows, problem.blocks
-    n_units = n_rows if blocks is None else int(blocks.max()) + 1
-    unseen = 1.0 / n_folds
-    check_bags(n_units, n_folds, unseen, "rows" if blocks is None else "groups of rows")
+    n_rows, blocks, unseen = problem.n_rows, problem.blocks, 1.0 / n_folds
+    n_units, units = units_of(problem)
+    check_bags(n_units, n_folds, unseen, units)
     strata = strata_of(problem.variables, unseen)
     if problem.sample_weight is not None:  # every fold gets rows that count
         strata = 2 * strata + (problem.sample_weight > 0)
@@ -265,7 +246,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
 def _training_rows(
     forest: Forest, positive: npt.NDArray[np.bool_], weights: FloatArray | None, rows: Rows
 ) -> TrainingRows:
-    """Say what a model learnt from, and how, in LightGBM's own precision."""
+    """Return what a model learnt from, and how, in LightGBM's own precision."""
     own = None if weights is None else weights[rows].astype(np.float32).astype(np.float64)
     parameters = forest.parameters
     from_average = bool(parameters.get("boost_from_average", True))
@@ -279,6 +260,7 @@ def _training_rows(
     )
 
 
+@insert_parameters()
 def forecast_removals(
     estimator: Any,
     X: Any,
@@ -294,10 +276,10 @@ def forecast_removals(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Predict what removing parts of the rows would do to a LightGBM model.
+    """Predict what removing parts of the rows would do to a LightGBM model, without training again.
 
     One model is trained on all rows. For each part, the values of all leaves are computed again without its
-    rows, tree by tree, while the splits stay as they are. Sums of `TreeInfluence` values predict a ratio as
+    rows, tree by tree, while the splits stay fixed. For a ratio, sums of `TreeInfluence` values predict as
     well as this does. The performance does not change in proportion to what is removed; this predicts it
     better.
 
@@ -308,17 +290,14 @@ def forecast_removals(
     X, y, sensitive_features
         The rows that the model learns from.
     validation : tuple of (X, y, sensitive_features)
-        Rows to measure the model on.
+        Validation data, on which the model is measured.
     parts : list of masks or of arrays of positions
         The rows to remove, one part at a time.
     performance, fairness, max_fpr
         The metrics, as in `TreeInfluence`.
     sample_weight : array-like of shape (n_rows,), optional
         How much each row counts in the fit, scaled to a mean of 1.
-    random_state : int, RandomState or None, default=None
-        Seed of an estimator that has none of its own.
-    n_jobs : int, optional
-        How many parts are computed side by side; None uses every core.
+    {random_state, n_jobs}
 
     Returns
     -------
@@ -326,8 +305,14 @@ def forecast_removals(
         One row per part and column: ``part``, ``rows`` (how many are removed), ``column`` ("y", or the
         attribute), ``metric`` (its predicted value without them) and ``predicted`` (its predicted change).
 
+    See Also
+    --------
+    fado.valuation.removal_effects : Trains again, for any classifier.
+
     Examples
     --------
+    Half of the positives of "b" are removed. That raises the ratio.
+
     >>> import numpy as np
     >>> from fado.valuation import forecast_removals
     >>> rng = np.random.default_rng(0)
@@ -335,18 +320,17 @@ def forecast_removals(
     >>> z = np.where(X[:, 1] > 0, "b", "a")
     >>> y = X[:, 0] + X[:, 1] + rng.normal(size=2000) > 1
     >>> half = (z[:1000] == "b") & y[:1000] & (np.arange(1000) % 2 == 0)
-    >>> validation = X[1000:], y[1000:], z[1000:]
-    >>> told = forecast_removals(
-    ...     None, X[:1000], y[:1000], sensitive_features=z[:1000], validation=validation, parts=[half]
-    ... )
-    >>> bool(told.set_index("column").loc["z", "predicted"] > 0)  # fewer positives of "b" raise the ratio
-    True
+    >>> rows = {"sensitive_features": z[:1000]}
+    >>> rows["validation"] = X[1000:], y[1000:], z[1000:]
+    >>> predicted = forecast_removals(None, X[:1000], y[:1000], **rows, parts=[half])
+    >>> float(np.sign(predicted.set_index("column").loc["z", "predicted"]))
+    1.0
     """
     check_metrics(performance, fairness, max_fpr)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
     if validation is None:
         raise ValueError(
-            "`validation` is needed: rows (X, y, sensitive_features) that the model is measured on."
+            "`validation` is needed: data (X, y, sensitive_features) on which the model is measured."
         )
     return forecast_problem(
         estimator,
@@ -373,18 +357,16 @@ def forecast_problem(
     seed: int,
     workers: int,
 ) -> pd.DataFrame:
-    """Predict what removing parts would do, as `forecast_removals`, for tables that have been read."""
+    """Predict what removing parts would do, like `forecast_removals`, for tables that have been read."""
     import pandas as pd
 
     validated = read_validation_rows(problem, validation, "forecast_removals")
     forests = Forests(problem, estimator, validation, 1, seed, workers)
     _ = list(forests.grow())
-    ((trees, rows),) = forests.read_trees()
+    trees, rows = forests.read_trees(0)
     nothing = np.zeros(0, dtype=np.int32)
     probabilities = _computed_anew(trees, rows, [nothing, *parts], validated.n_rows, workers)
-    measured = [
-        measure_validation_rows(validated, own, performance, fairness, max_fpr) for own in probabilities
-    ]
+    measured = [validated.measure(own, performance, fairness, max_fpr) for own in probabilities]
     table = [
         {
             "part": number,
@@ -402,7 +384,7 @@ def forecast_problem(
 def _computed_anew(
     trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Rows], n_validated: int, workers: int
 ) -> list[FloatArray]:
-    """Give the validation rows' probabilities without each part; leaves are read once for all of them."""
+    """Return the validation rows' probabilities without each part."""
     n_rows, models = len(rows.positive), []
     for removed in parts:
         weights = np.ones(n_rows) if rows.weights is None else rows.weights.copy()
@@ -410,26 +392,24 @@ def _computed_anew(
         initial = initial_score(rows.positive, weights) if rows.from_average else rows.initial
         models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
 
-    def add(model: tuple[FloatArray, ...], read: tuple[GrownTree, Rows, Rows], stop: threading.Event) -> None:
+    def add(model: tuple[FloatArray, ...], tree: GrownTree, stop: threading.Event) -> None:
         """Compute the values of a tree's leaves, and move all scores by them."""
-        (weights, scores, validated_scores), (tree, leaves, validated) = model, read
-        values = leaf_values(rows, weights, scores, leaves, tree.penalties)
-        scores += values[leaves]
-        validated_scores += values[validated]
+        weights, scores, validated_scores = model
+        values = leaf_values(rows, weights, scores, tree.training, tree.penalties)
+        scores += values[tree.training]
+        validated_scores += values[tree.validation]
 
     for tree in trees:
         if len(tree.values) > 1:
-            read = tree, tree.read_training(), tree.read_validation_rows()
-            _ = list(ThreadExecutor(workers).run(add, models, read))
+            _ = list(ThreadExecutor(workers).run(add, models, tree))
     return [1.0 / (1.0 + np.exp(-scores)) for *_, scores in models]
 
 
 class LabelEffects(NamedTuple):
-    """What rows would do to metrics at either label: arrays of shape (n_rows, n_metrics).
+    """The effects of rows on metrics at either label: arrays of shape (n_rows, n_metrics).
 
-    `probability`, of shape (n_rows,), is that of the positive label, by the mean of the models.
-    `standard_error` is that of the effects at the label, or of the expected ones, by the spread between
-    models; NaN of one.
+    `probability`, of shape (n_rows,), is that of the positive label, the mean of the models. `standard_error`
+    is that of the effects at the label, or of the expected ones, from the spread between models; NaN for one.
     """
 
     negative: FloatArray
@@ -438,12 +418,12 @@ class LabelEffects(NamedTuple):
     standard_error: FloatArray
 
     def at(self, share: FloatArray) -> FloatArray:
-        """Give the effects at shares of the positive label: 0 or 1 where it is known."""
+        """Return the effects at shares of the positive label: 0 or 1 if it is known."""
         return self.negative + share[:, np.newaxis] * (self.positive - self.negative)
 
 
 class EffectModels:
-    """What tells the effects of rows that were not there; made by ``TreeInfluence(keep_models=True)``.
+    """The effects of new rows; made by ``TreeInfluence(keep_models=True)``.
 
     It holds trees and sums over their leaves, and none of the rows that they were made of.
 
@@ -454,11 +434,11 @@ class EffectModels:
     models : sequence of KeptForest
         One per fold, or one.
     factors : ndarray or None
-        By how much class weights raise each row's weight.
+        The factor of the class weights for each row's weight.
     valuation : Valuation
         Of the rows that the models learnt from.
     workers : int
-        How many blocks of rows are read side by side.
+        How many blocks of rows are read in parallel.
     """
 
     def __init__(
@@ -497,38 +477,37 @@ class EffectModels:
             told.standard_error,
             np.full(table.n_rows, len(self._models), dtype=np.int32),
             self._scales,
-            replace(
-                provenance,
-                algorithm=provenance.algorithm + NEW_ROWS,
-                settings={**provenance.settings, "y_given": codes is not None},
-            ),
+            of_new_rows(provenance, y_given=codes is not None),
             agreement,
         )
         return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
 
     def by_label(self, table: Table, share: FloatArray | None = None) -> LabelEffects:
-        """Give the effects of rows at either label.
+        """Return the effects of rows at either label.
 
         Parameters
         ----------
         table : Table
-            The rows; columns are found by name.
+            The rows; columns are matched by name.
         share : ndarray, optional
-            Per row, the share of the positive label that standard errors are told at; None takes the models'
+            Per row, the share of the positive label for the standard errors; None means the models'
             probability.
         """
-        reader = self._engine.read_leaves([model.forest for model in self._models], table)
+        readers = [self._engine.read_leaves(model.forest, table) for model in self._models]
         starts = range(0, table.n_rows, _BLOCK)
         blocks = [np.arange(first, min(first + _BLOCK, table.n_rows), dtype=np.int32) for first in starts]
 
         def read(rows: Rows, shared: Any, stop: threading.Event) -> LabelEffects:
-            return self._read_block(reader, rows, None if share is None else share[rows])
+            return self._read_block(readers, rows, None if share is None else share[rows])
 
         parts = ThreadExecutor(self._workers).run(read, blocks)
         return LabelEffects(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _read_block(self, reader: LeafReader, rows: Rows, share: FloatArray | None) -> LabelEffects:
-        told = [_label_effects(model, reader, rows) for model in self._models]
+    def _read_block(
+        self, readers: Sequence[LeafReader], rows: Rows, share: FloatArray | None
+    ) -> LabelEffects:
+        leaves = [reader.read(rows) for reader in readers]
+        told = [_label_effects(model, own) for model, own in zip(self._models, leaves, strict=True)]
         effects = np.stack([own for own, _ in told]) * np.array(self._factors)[:, np.newaxis, np.newaxis]
         probability = np.mean([own for _, own in told], axis=0)
         if self._factors[0] != self._factors[1]:  # class weights make them those of weighted rows
@@ -545,16 +524,15 @@ class EffectModels:
         return LabelEffects(negative, positive, probability, error)
 
 
-def _label_effects(model: KeptForest, reader: LeafReader, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """Give the effects of rows at each label, (2, n_rows, n_metrics), and their probabilities."""
-    effects = np.repeat(model.of_initial[:, np.newaxis], len(rows), axis=1)
-    scores = np.full(len(rows), model.initial)
-    for number, (tree, response) in enumerate(zip(model.forest.trees, model.responses, strict=True)):
-        values = tree.values - (model.initial if number == 0 else 0.0)
+def _label_effects(model: KeptForest, by_tree: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return the effects of rows at each label, (2, n_rows, n_metrics), and their probabilities."""
+    effects = np.repeat(model.of_initial[:, np.newaxis], by_tree.shape[1], axis=1)
+    scores, before = np.full(by_tree.shape[1], model.initial), model.initial
+    for tree, response, leaves in zip(model.forest.trees, model.responses, by_tree, strict=True):
+        values, before = tree.values - before, 0.0
         if response is None:
             scores += values[0]
             continue
-        leaves = reader.read(tree, rows)
         p = 1.0 / (1.0 + np.exp(-scores))
         for label in (0, 1):
             response.add(effects[label], response.moves(p - label, p * (1.0 - p), leaves), leaves)

@@ -1,20 +1,20 @@
-"""The valuator: what each training row does to a model's performance and fairness."""
+"""The valuator: the effect of each training row on a model's performance and fairness."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from fado._checks import check_choice, check_count
-from fado._messages import warn_user
+from fado._messages import insert_parameters, warn_user
 from fado._progress import tracked
 from fado.execution import n_workers
 from fado.tabular import Problem
-from fado.valuation._base import BaseValuator, provenance_of, register_valuator
+from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import (
     check_metrics,
@@ -25,26 +25,26 @@ from fado.valuation._validation_rows import (
 from fado.valuation.influence._effects import metric_slopes
 from fado.valuation.influence._forests import FORMS, EffectModels, Forests
 
-__all__ = ["TreeInfluence"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_BAGS = 1_000
 
 
 @register_valuator("influence")
+@insert_parameters(valuator_parameters)
+@dataclass(eq=False, repr=False)
 class TreeInfluence(BaseValuator):
-    """Value every row by what it does to a LightGBM model: to its performance, and to its fairness.
+    """Value rows by their effects on the performance and the fairness of a LightGBM model.
 
-    A row's value is how much a metric on validation rows would change per unit of the row's weight, to first
-    order, through the leaves of the trees that it helped to shape. Removing rows changes the metric by about
+    A row's value is how much a metric on validation data would change per unit of the row's weight, to first
+    order, through the leaves of the trees that the row shaped. Removing rows changes the metric by about
     minus the sum of their values, each times the weight of its row if there is a `sample_weight`. Weights are
     scaled to a mean of 1 first, so that the unit is the weight of an average row. Rows with a negative value
     for a protected attribute lower its ratio: they make the model less fair.
 
     Without `validation`, the rows are split into `n_bags` folds. Each fold is predicted by a model that
     learnt from the other folds, and the metric is measured on all these predictions together. With
-    `validation`, one model learns from all rows, and the metric is measured on the rows of `validation`.
+    `validation`, one model learns from all rows, and the metric is measured on `validation`.
 
     Parameters
     ----------
@@ -54,9 +54,7 @@ class TreeInfluence(BaseValuator):
     performance : {"tpr_at_fpr", "log_loss", "accuracy"}, default="tpr_at_fpr"
         The metric that the values of ``"y"`` are effects on: the true-positive rate at the budget, the
         negative mean log-loss, or the accuracy at a probability threshold of 0.5.
-    fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio that the values of each protected attribute are effects on, at the budget's threshold. Only
-        the groups with the lowest and the highest rate decide it.
+    {fairness}
     max_fpr : float, default=0.05
         The budget, in (0, 1): the share of negatives that may be predicted positive. Effects take into
         account that the threshold moves with the scores of the negative validation rows to keep this budget.
@@ -65,13 +63,8 @@ class TreeInfluence(BaseValuator):
     form : {"direct", "backward"}, default="direct"
         What is held fixed when effects are computed: the scores before each tree (``"direct"``), or only the
         structure of the trees (``"backward"``). Both rank rows alike; direct effects are closer in size to
-        what retraining does.
-    random_state : int, RandomState or None, default=None
-        Seed of the folds, and of an estimator that has none of its own.
-    n_jobs : int, optional
-        How many models are trained and read side by side; None uses every core. It never changes a value.
-    progress : bool, default=False
-        Whether to show a progress bar.
+        the result of retraining.
+    {random_state, n_jobs, progress}
     keep_models : bool, default=False
         Whether to keep what `value` needs for new rows: the trees and sums over their leaves, but none of
         the training rows.
@@ -79,18 +72,32 @@ class TreeInfluence(BaseValuator):
     Attributes
     ----------
     valuation_ : Valuation
-        The values: signed effects, 0 is neutral. `counts` says in how many models a row was trained on, and
-        `standard_error` comes from the spread between these models. `agreement` of ``"y"`` is the probability
-        that the model which had not seen the row gave to its label; it is NaN with `validation`.
-    seed_ : int
-        The seed; as `random_state` it gives the same values again.
+        The values: signed effects, 0 is neutral. `counts` is the number of models that a row was used to
+        train, and `standard_error` comes from the spread between these models. `agreement` of ``"y"`` is the
+        probability that the model which had not seen the row gave to its label; it is NaN with `validation`.
+    {seed_}
     models_ : EffectModels
         What `value` uses; only with ``keep_models=True``.
 
+    See Also
+    --------
+    fado.valuation.retraining_check : How well the values predict retraining.
+    fado.valuation.forecast_removals : What removing given rows would do.
+    fado.KNNShapley : Effects on a vote of nearest neighbours.
+    fado.DataShapley : Effects on any classifier, by training many models.
+
+    References
+    ----------
+    Z. Hammoudeh and D. Lowd (2024), "Training Data Influence Analysis and Estimation: A Survey", Machine
+    Learning 113, arXiv:2212.04612.
+
+    B. Sharchilev, Y. Ustinovskiy, P. Serdyukov and M. de Rijke (2018), "Finding Influential Training Samples
+    for Gradient Boosted Decision Trees", ICML.
+
     Examples
     --------
-    Group "b" is more often positive. Its positives raise its rate of false positives, which is the higher
-    one, so they lower the ratio; its negatives and the positives of "a" raise it.
+    Group "b" is more often positive and has the higher false-positive rate. Its positives raise this rate, so
+    they lower the ratio; its negatives and the positives of "a" raise the ratio.
 
     >>> import numpy as np
     >>> from fado import TreeInfluence
@@ -98,41 +105,28 @@ class TreeInfluence(BaseValuator):
     >>> X = rng.normal(size=(4000, 3))
     >>> group = np.where(X[:, 2] > 0, "b", "a")
     >>> y = X[:, 0] + X[:, 2] + rng.normal(size=4000) > 1
-    >>> valuation = TreeInfluence(random_state=0).fit(X, y, sensitive_features={"group": group}).valuation_
-    >>> v_z = valuation["group"]
-    >>> [float(np.sign(v_z[(group == g) & (y == label)].sum())) for g in "ab" for label in (False, True)]
-    [-1.0, 1.0, 1.0, -1.0]
+    >>> valuator = TreeInfluence(random_state=0)
+    >>> valuator = valuator.fit(X, y, sensitive_features={"group": group})
+    >>> effects = valuator.valuation_.values["group"]
+    >>> np.sign(effects.groupby([group, y]).sum()).unstack()
+       False  True
+    a   -1.0   1.0
+    b    1.0  -1.0
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        performance: str = "tpr_at_fpr",
-        fairness: str = "fpr_ratio",
-        max_fpr: float = 0.05,
-        n_bags: int = 5,
-        form: str = "direct",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_models: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.performance = performance
-        self.fairness = fairness
-        self.max_fpr = max_fpr
-        self.n_bags = n_bags
-        self.form = form
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_models = keep_models
+    _two_classes = True
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
+    estimator: Any = None
+    _: KW_ONLY
+    performance: str = "tpr_at_fpr"
+    fairness: str = "fpr_ratio"
+    max_fpr: float = 0.05
+    n_bags: int = 5
+    form: str = "direct"
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_models: bool = False
 
     def _default_models(self, n_columns: int) -> list[Any]:
         from lightgbm import LGBMClassifier
@@ -188,7 +182,7 @@ class TreeInfluence(BaseValuator):
         return valuation
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
-        """Value new rows by what adding them to the training rows would do; needs ``keep_models=True``.
+        """Value new rows by the effect of adding them to the training rows; needs ``keep_models=True``.
 
         A value is the effect of adding one such row, of the mean weight of the training rows, on the same
         metrics and scale as the values of these. With `validation`, a copy of a training row has that row's
@@ -199,14 +193,13 @@ class TreeInfluence(BaseValuator):
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The rows. Columns are found by name, in any order. Categories that the training rows did not have
-            count as missing.
+            The rows. Columns are matched by name, in any order. New categories count as missing.
         y : array-like of shape (n_rows,), optional
             Their labels. Without them a value is the expected effect: the mean of the effects at the two
             labels, weighted by the models' mean probabilities of these labels.
         sensitive_features : optional
-            Accepted so that valuators can be exchanged. It changes no value: effects do not depend on a row's
-            own group.
+            Accepted so that valuators can be exchanged. It does not change values: effects do not depend on a
+            row's own group.
 
         Returns
         -------
@@ -218,7 +211,7 @@ class TreeInfluence(BaseValuator):
         Raises
         ------
         ValueError
-            If no models were kept, a column is missing, or `y` holds a label that the models do not know.
+            If no models were kept, a column is missing, or `y` has a label that the models do not know.
 
         Examples
         --------
@@ -226,30 +219,28 @@ class TreeInfluence(BaseValuator):
         >>> from fado import TreeInfluence
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(4000, 3))
-        >>> group = np.where(X[:, 2] > 0, "b", "a")
+        >>> z = np.where(X[:, 2] > 0, "b", "a")
         >>> y = X[:, 0] + X[:, 2] + rng.normal(size=4000) > 1
-        >>> validation = X[2000:], y[2000:], group[2000:]
+        >>> rows = {"sensitive_features": z[:2000]}
+        >>> rows["validation"] = X[2000:], y[2000:], z[2000:]
         >>> valuator = TreeInfluence(random_state=0, keep_models=True)
-        >>> fitted = valuator.fit(X[:2000], y[:2000], sensitive_features=group[:2000], validation=validation)
-        >>> again = valuator.value(X[:2000], y[:2000])
-        >>> bool(np.allclose(again["z"], valuator.valuation_["z"]))
-        True
-        >>> expected = valuator.value(X[:2000])  # without labels
-        >>> bool(np.ptp(expected["z"]) < np.ptp(again["z"]))
-        True
+        >>> valuator = valuator.fit(X[:2000], y[:2000], **rows)
+        >>> again = valuator.value(X[:2000], y[:2000])  # copies of the rows
+        >>> float(abs(again["z"] - valuator.valuation_["z"]).max().round(6))
+        0.0
         """
         check_is_fitted(self, "valuation_")
         models: EffectModels | None = getattr(self, "models_", None)
         if models is None:
             raise ValueError(
-                "`TreeInfluence` has kept no models to value new rows by: set `keep_models=True` and call "
-                "`fit` again."
+                "`TreeInfluence` has kept no models for new rows: set `keep_models=True` and call `fit` "
+                "again."
             )
         return models.value(X, y, sensitive_features)
 
 
 def _standard_error(total: FloatArray, squares: FloatArray, counts: npt.NDArray[np.int32]) -> FloatArray:
-    """Give the standard error of sums over models, by the spread between these; NaN of one model alone."""
+    """Return the standard error of sums over models, from the spread between them; NaN for one model."""
     n = counts[:, np.newaxis].astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.maximum(squares - total**2 / n, 0.0) / (n - 1.0)

@@ -45,18 +45,14 @@ from fado.valuation._probabilities import RowsToScore, VariableModels, score_row
 from fado.valuation._saved import METADATA_KEY, About
 from fado.valuation.entropy import Bag, OutOfBagEntropy, label_codes, variables_to_learn
 from fado.valuation.large._plan import (
-    LEARNT,
-    MODELS,
-    SAMPLE,
-    VALUES,
+    LearntNote,
+    Run,
     follow_curve,
+    report_of_curve,
     sample_size,
     sizes_up_to,
-    told_of_curve,
 )
 from fado.valuation.large._table import Roles, TablePass
-
-__all__ = ["FIELDS", "Parts", "join_parts", "learn", "part_name", "read_sums", "score_parts"]
 
 FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
@@ -77,16 +73,16 @@ def learn(
     source: Source,
     roles: Roles,
     valuator: OutOfBagEntropy,
-    directory: Path,
+    run: Run,
     most_train_rows: int,
     *,
     is_asked: bool,
     block_rows: int,
     client: Any,
 ) -> None:
-    """Read all rows once, train the models of all bags, and note what the second pass needs.
+    """Read all rows once, train the models of all bags, and record what the second pass needs.
 
-    If so many training rows are not asked for, a learning curve may find that fewer are enough.
+    If the number of training rows is not asked for, a learning curve may find that fewer are enough.
     """
     seed, share = valuator.random_state, valuator.unseen_fraction
     reading = TablePass(source, roles)
@@ -101,7 +97,7 @@ def learn(
     rows, sample = smallest.finish()
     pa.default_memory_pool().release_unused()
     hashes, told = row_hash(seed, rows), {}
-    with _lesson(_problem(sample, roles, variables, levels.levels()), directory / SAMPLE, client) as problem:
+    with _lesson(_problem(sample, roles, variables, levels.levels()), run.sample, client) as problem:
         train_rows = most_train_rows
         if not is_asked:
             are_all = len(rows) == reading.n_rows
@@ -112,30 +108,25 @@ def learn(
             chosen = np.sort(np.argpartition(hashes, wanted - 1)[:wanted])
             rows, problem = rows[chosen], _some_rows(problem, chosen)
             sample = sample.select([] if roles.groups is None else [roles.groups]).take(pa.array(chosen))
-        _tell_unseen(problem)
+        _warn_of_unseen(problem)
         valuator.fit_problem(problem)
     longest = problem.n_rows - min(map(len, valuator.bags_))
     settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows, **told}
     provenance = valuator.models_.provenance
     provenance = replace(provenance, settings={**provenance.settings, **settings})
-    shutil.rmtree(directory / MODELS, ignore_errors=True)  # of a run that was ended before they were noted
-    replace(valuator.models_, provenance=provenance).save(directory / MODELS)
+    shutil.rmtree(run.models, ignore_errors=True)  # of a run that was ended before they were noted
+    replace(valuator.models_, provenance=provenance).save(run.models)
     beside = {"row": pa.array(rows)}
     if roles.groups is not None and len(rows) < reading.n_rows:
         beside |= {"group": sample.column(roles.groups), "bags": _bags_by_row(valuator.bags_, len(rows))}
     content = _as_arrow(valuator, beside)
-    write_file(directory / VALUES, content, "Values")
-    notes = {
-        "file_rows": list(counted.values()),
-        "target_pattern": reading.target_pattern(),
-        "values": digest_of(content),
-    }
-    LEARNT.write(directory, notes)
+    write_file(run.values, content, "Values")
+    run.note(LearntNote(tuple(counted.values()), digest_of(content), reading.target_pattern()))
 
 
 @contextmanager
 def _lesson(problem: Problem, shelf: Path, client: Any) -> Iterator[Problem]:
-    """Give the sampled rows to learn from; fits on them go to the cluster, if there is one."""
+    """Yield the sampled rows to learn from; fits on them run on the cluster, if there is one."""
     if client is None:
         yield problem
         return
@@ -146,7 +137,7 @@ def _lesson(problem: Problem, shelf: Path, client: Any) -> Iterator[Problem]:
 def _problem(
     sample: pa.Table, roles: Roles, variables: Sequence[Variable], levels: Mapping[str, tuple[str, ...]]
 ) -> Problem:
-    """Read the sampled rows as a table in memory is read, with the levels and classes of all rows."""
+    """Read the sampled rows like a table in memory, with the levels and classes of all rows."""
     sources = roles.variables(sample)
     labelled = [
         replace(own, labels=label_codes(own, column)) for own, column in zip(variables, sources, strict=True)
@@ -164,7 +155,7 @@ def _problem(
 
 
 def _features(table: pa.Table, roles: Roles, levels: Mapping[str, tuple[str, ...]]) -> Table:
-    """Read the features of some rows, text in codes into the levels of the whole table."""
+    """Read the features of some rows, with text as codes into the levels of the whole table."""
 
     def with_levels(column: Column) -> Column:
         return column if column.levels is None else column.with_levels(levels.get(column.name, ()))
@@ -173,7 +164,7 @@ def _features(table: pa.Table, roles: Roles, levels: Mapping[str, tuple[str, ...
 
 
 def _some_rows(problem: Problem, rows: npt.NDArray[np.integer[Any]]) -> Problem:
-    """Keep some rows alone, with the levels and classes of all."""
+    """Keep some rows only, with the levels and classes of all."""
     weights, blocks = problem.sample_weight, problem.blocks
     return replace(
         problem,
@@ -185,8 +176,8 @@ def _some_rows(problem: Problem, rows: npt.NDArray[np.integer[Any]]) -> Problem:
     )
 
 
-def _tell_unseen(problem: Problem) -> None:
-    """Say which classes are so rare that the sample has none of their rows."""
+def _warn_of_unseen(problem: Problem) -> None:
+    """Warn of classes that are so rare that the sample has none of their rows."""
     for variable in problem.variables:
         if variable.kind == "continuous":
             continue
@@ -194,8 +185,8 @@ def _tell_unseen(problem: Problem) -> None:
         lacking = [repr(variable.classes[code]) for code in np.flatnonzero(sizes == 0)]
         if lacking:
             warn_user(
-                f"Variable {variable.name!r} has classes of which no row is among the {problem.n_rows:,} "
-                f"that models learn from ({list_names(lacking)}): merge them with others to value their rows "
+                f"Variable {variable.name!r} has classes without a row among the {problem.n_rows:,} that "
+                f"models learn from ({list_names(lacking)}): merge them with others to value their rows "
                 "better."
             )
 
@@ -209,7 +200,7 @@ def _bags_by_row(left_out: Sequence[npt.NDArray[np.int32]], n_rows: int) -> pa.L
 
 
 def _as_arrow(valuator: OutOfBagEntropy, beside: Mapping[str, Any]) -> bytes:
-    """Give the values of the rows that models learnt from as the content of a file."""
+    """Return the values of the rows that models learnt from as the content of a file."""
     valuation = valuator.valuation_
     columns = {
         f"{field}/{place}": pa.array(valuation.field(field, name))
@@ -230,13 +221,13 @@ def _curve(
     *,
     are_all: bool,
 ) -> tuple[int, dict[str, Any]]:
-    """Find out on the first bag how many rows are enough."""
+    """Find on the first bag how many rows are enough."""
     seed, problem = valuator.random_state, problem.with_mean_weight_one()
     valuator._check(problem)
     bag = valuator._bags(problem.variables, problem.blocks, np.random.default_rng([seed, 0]))[0]
     most = len(bag.in_bag)
     if next(sizes_up_to(most)) == most:
-        return most_train_rows, told_of_curve(None, {}, is_enough=are_all)
+        return most_train_rows, report_of_curve(None, {}, is_enough=are_all)
     variables = variables_to_learn(problem, valuator.z_exclude, sees_target=True)
     held_out = np.sort(bag.scored[np.argsort(hashes[bag.scored])[:HELD_OUT]])
     by_hash = bag.in_bag[np.argsort(hashes[bag.in_bag])]
@@ -259,7 +250,7 @@ def _curve(
 
 @dataclass(frozen=True)
 class ScoredBlock:
-    """What is known of some consecutive rows: their values, per field and variable, labels and weights."""
+    """Some consecutive rows: their values, per field and variable, labels and weights."""
 
     n_rows: int
     fields: Mapping[str, Mapping[str, Numbers]]
@@ -276,17 +267,17 @@ class Parts:
     source : Source
         The table, its rows counted.
     roles : Roles
-        What its columns are for.
+        The roles of its columns.
     kept : tuple of VariableModels
         The models, the target's first.
     about : About
-        What the columns of values are.
+        The description of the columns of values.
     directory : Path
         Where parts are written.
     block_rows : int
-        How many rows are scored at once; it changes nothing.
+        How many rows are scored at once; it does not change values.
     run : str
-        The digest of the run's plan; every part carries it, and its own number.
+        The digest of the run's plan; every part has it, and its own number.
     """
 
     source: Source
@@ -298,11 +289,11 @@ class Parts:
     run: str
 
     def path(self, part: SourcePart) -> Path:
-        """Say where a part stands."""
+        """Return the path of a part."""
         return self.directory / part_name(part.number)
 
     def is_done(self, part: SourcePart) -> bool:
-        """Tell whether this part of these values stands there, by its footer."""
+        """Return whether this part of these values is written, by its footer."""
         try:
             found = pa.parquet.read_metadata(self.path(part))
         except (pa.ArrowException, OSError):
@@ -312,7 +303,7 @@ class Parts:
         return bool(found.num_rows == part.n_rows and fits and _SUMS_KEY in told)
 
     def blocks(self, parts: Sequence[SourcePart]) -> Iterator[tuple[int, pa.Table, str]]:
-        """Read some parts: the place of the first row of every block, its rows, and their file."""
+        """Read some parts: the position of the first row of every block, its rows, and their file."""
         all_learnt = len(self.learnt_rows) == self.source.n_rows
         columns = self.roles.beside if all_learnt else self.roles.needed
         for part in parts:
@@ -323,29 +314,29 @@ class Parts:
                     first += table.num_rows
 
     def write(self, part: SourcePart, scored: Iterator[ScoredBlock]) -> None:
-        """Write a part, whose rows come first of those that come; the file appears whole or not at all."""
+        """Write a part with the next rows that come; the file appears completely or not at all."""
         write_part(self.path(part), _first(scored, part), self.about, self.kept, self._mark(part))
 
     def _mark(self, part: SourcePart) -> bytes:
         return json.dumps({"run": self.run, "number": part.number}).encode()
 
     def labels(self, table: pa.Table, where: str) -> dict[str, Numbers]:
-        """Code the labels of some rows as the models' own."""
+        """Encode the labels of some rows with the codes of the models."""
         found = {}
         for own, column in zip(self.kept, self.roles.variables(table), strict=True):
             name, labels = own.variable.name, label_codes(own.variable, column)
             if own.variable.kind == "classes" and (labels < 0).any():
                 raise ValueError(
                     f"{where!r} holds labels of {name!r} that were not there when it was read first: it was "
-                    "changed meanwhile; name another `out` to begin anew."
+                    "changed meanwhile; name another `out` to start again."
                 )
             found[name] = labels
         return found
 
     def scored_by(self, rows: Rows, table: pa.Table) -> npt.NDArray[np.bool_]:
-        """Say which bags' models score rows that no model learnt from: as many as leave out a row on average.
+        """Return which bags score rows that no model learnt from: as many as leave out a row on average.
 
-        A hash of the row's place chooses them. Where models learnt from other rows of its group, they are the
+        A hash of the row's position selects them. If models learnt from other rows of its group, they are the
         bags that left out the group.
         """
         settings = self.about.provenance.settings
@@ -361,12 +352,12 @@ class Parts:
 
     @cached_property
     def learnt(self) -> pa.Table:
-        """What `learn` noted of the rows that models learnt from, mapped into memory."""
-        return pa.ipc.open_file(pa.memory_map(str(self.directory / VALUES))).read_all()
+        """What `learn` recorded of the rows that models learnt from, mapped into memory."""
+        return pa.ipc.open_file(pa.memory_map(str(Run(self.directory).values))).read_all()
 
     @cached_property
     def learnt_rows(self) -> Rows:
-        """The places of those rows in the whole table."""
+        """The positions of those rows in the whole table."""
         return self.learnt.column("row").to_numpy()
 
     @cached_property
@@ -391,7 +382,7 @@ class Parts:
 def score_parts(
     work: Parts, parts: Sequence[SourcePart], *, workers: int, client: Any = None, progress: bool = False
 ) -> None:
-    """Score and write the parts that are not there yet, blocks in threads, or whole parts on a cluster."""
+    """Score and write the parts that are missing, blocks in threads, or whole parts on a cluster."""
     missing = [part for part in parts if not work.is_done(part)]
     if not missing:
         return
@@ -418,7 +409,7 @@ def _elsewhere(work: Parts, parts: Sequence[SourcePart], client: Any) -> Iterato
         for own in batch:
             if isinstance(own, LostTask):
                 raise RuntimeError(
-                    f"Part {own.task.number} was lost with its workers ({own.reason}): run again to go on."
+                    f"Part {own.task.number} was lost with its workers ({own.reason}): run again to continue."
                 )
             yield own
 
@@ -457,14 +448,14 @@ def _score_part(part: SourcePart, work: Parts, stop: threading.Event) -> SourceP
 
 
 def _first(scored: Iterator[ScoredBlock], part: SourcePart) -> Iterator[ScoredBlock]:
-    """Give what is scored until a part has all its rows."""
+    """Yield what is scored until a part has all its rows."""
     n_rows = 0
     while n_rows < (part.n_rows or 0):
         own = next(scored, None)
         if own is None:
             raise ValueError(
                 f"{str(part.file.path)!r} has fewer rows than before: it was changed meanwhile; name another "
-                "`out` to begin anew."
+                "`out` to start again."
             )
         n_rows += own.n_rows
         yield own
@@ -523,7 +514,7 @@ def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
 
 @contextmanager
 def _writer(path: Path, about: About, *, tidy: bool) -> Iterator[Any]:
-    """Open a file of values, which appears whole or not at all."""
+    """Open a file of values, which appears completely or not at all."""
     with (
         replacing(path, "Values", tidy=tidy) as temporary,
         pa.parquet.ParquetWriter(
@@ -542,10 +533,10 @@ def _schema(about: About) -> pa.Schema:
 
 
 def read_sums(path: Path) -> list[Any]:
-    """Read what a file of values tells of groups, part by part."""
+    """Read the sums over groups of a file of values, part by part."""
     told = (pa.parquet.read_metadata(path).metadata or {}).get(_SUMS_KEY)
     if told is None:
-        raise ValueError(f"{str(path)!r} does not tell of groups: it is not of `value_files`.")
+        raise ValueError(f"{str(path)!r} has no sums of groups: `value_files` did not write it.")
     found: list[Any] = json.loads(told)
     return found
 

@@ -1,4 +1,4 @@
-"""What valuing a table in files takes: memory, time, rows to learn from; and the ledger of a run."""
+"""What valuing a table in files takes: memory, time, training rows; and the ledger of a run."""
 
 from __future__ import annotations
 
@@ -16,35 +16,11 @@ import numpy.typing as npt
 
 from fado._memory import format_memory, free_memory, parse_memory
 from fado._messages import list_names
-from fado._records import shorten
+from fado._records import encode, shorten
 from fado._storage import Lock, Manifest, claims_of, remove_unfinished, writing
 from fado.tabular import Source
-from fado.valuation._saved import DONE, PLAN, footer_digest
+from fado.valuation._saved import DONE, PLAN, DoneNote, PartNote, footer_digest, open_note
 from fado.valuation.large._table import BLOCK_ROWS, Roles
-
-__all__ = [
-    "LEARNT",
-    "MODELS",
-    "SAMPLE",
-    "SHARE_OF_FREE",
-    "TABLES",
-    "VALUES",
-    "FilesPlan",
-    "ReadingCosts",
-    "compare",
-    "follow_curve",
-    "held",
-    "is_done",
-    "make_plan",
-    "memory_bound",
-    "reading_costs",
-    "remove_run",
-    "request_of",
-    "sample_size",
-    "settle",
-    "sizes_up_to",
-    "told_of_curve",
-]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,7 +31,7 @@ ENOUGH = 0.005  # a gain in rank agreement that is not worth twice the rows
 LEAST_TRAIN_ROWS = 1_000  # with fewer, memory is too small to be of use
 _LEAST_BLOCK_ROWS = 1 << 10
 _PART_ROWS = 1_000_000
-_IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
+_IF_UNKNOWN = 4 * 10**9  # bytes, where the system does not say how much memory is free
 
 # Bytes of one row beside its columns, as measured by benchmarks/scale.py: positions in bags, moments, scores.
 _BYTES_OF_A_SAMPLED_ROW = 20
@@ -72,17 +48,12 @@ _LEARNING_A_CELL = 7e-7
 _SCORING_A_ROW = 1.9e-6
 _LEARNING_CURVE = 1.4  # times what models take to learn, for following it
 
-LEARNT = Manifest(name="_learnt.json", kind="fado notes of values", layout=1, what="set of notes")
-MODELS = "_models"
-VALUES = "_values.arrow"  # of the rows that models learnt from
-SAMPLE = "_sample"  # those rows, while workers of a cluster need them
+_LEARNT = Manifest(name="_learnt.json", kind="fado notes of values", layout=1, what="set of notes")
 TABLES = "_table-"  # what the folders of a dask DataFrame's files begin with; its token follows
-_LOCK = "_lock"
-_OWN = {PLAN.name, LEARNT.name, DONE.name, MODELS, VALUES, SAMPLE, _LOCK}
 
 
 def sample_size(train_rows: int, unseen_fraction: float) -> int:
-    """Say how many rows to sample, so that about so many are left once a bag's share is taken away.
+    """Return how many rows to sample, so that about this many are left after a bag's share is taken out.
 
     Examples
     --------
@@ -94,14 +65,14 @@ def sample_size(train_rows: int, unseen_fraction: float) -> int:
 
 @dataclass(frozen=True)
 class ReadingCosts:
-    """Bytes that some columns take: of one row, and of the `largest` rows that a file gives at once."""
+    """Bytes that some columns take: of one row, and of the `largest` rows that a file returns at once."""
 
     row: float
     unit: int
     largest: str
 
     def too_small(self, memory: int, least: int, what: str = "", instead: str = "") -> ValueError:
-        """Make the error of a bound that is too small for something; say the least that works."""
+        """Return the error of a memory limit that is too small, with the least that works."""
         return ValueError(
             f"`memory` of {format_memory(memory)} is too small{what}: {self.largest} take(s) "
             f"{format_memory(self.unit)} at once; the least that works is {-(-least // 10**6):,} MB{instead}."
@@ -109,22 +80,19 @@ class ReadingCosts:
 
 
 def reading_costs(source: Source, columns: Sequence[str]) -> ReadingCosts:
-    """Estimate what reading some columns takes, by the first rows of a few files."""
+    """Estimate what reading some columns takes, from the first rows of a few files."""
     share = len(columns) / len(source.schema.names)
-    largest = source.largest_unit
-    return ReadingCosts(
-        source.bytes_per_row * share,
-        round(largest.n_bytes * share),
-        f"the {largest.n_rows:,} rows that {str(largest.path)!r} gives",
-    )
+    path, n_rows, n_bytes = source.largest_unit
+    told = f"the {n_rows:,} rows that {str(path)!r} gives"
+    return ReadingCosts(source.bytes_per_row * share, round(n_bytes * share), told)
 
 
 def memory_bound(memory: str | int | None) -> int:
-    """Give the bound in bytes: three quarters of what is free if none is given."""
+    """Return the memory limit in bytes: by default three quarters of what is free."""
     if memory is not None:
         return parse_memory(memory)
     free = free_memory()
-    return _IF_NOT_TOLD if free is None else round(SHARE_OF_FREE * free)
+    return _IF_UNKNOWN if free is None else round(SHARE_OF_FREE * free)
 
 
 @dataclass(frozen=True)
@@ -150,7 +118,7 @@ class FilesPlan:
     train_rows : int
         How many rows a bag learns from, at most.
     is_asked : bool
-        Whether the caller set `train_rows`; if not, a learning curve decides, up to this number.
+        Whether the caller set `train_rows`; if not, a learning curve selects it, up to this number.
     parts : int
         How many parts the values are written in.
     part_rows, block_rows : int
@@ -158,11 +126,15 @@ class FilesPlan:
     workers : int
         How many threads work.
     memory : int
-        The bound, in bytes.
+        The memory limit, in bytes.
     peak_bytes : int
         About how much memory is needed at most, in bytes, on top of what Python and its libraries take.
     seconds : float
         About how long it takes, in seconds.
+
+    See Also
+    --------
+    fado.valuation.plan_files : Makes the plan.
     """
 
     n_files: int
@@ -212,24 +184,24 @@ def make_plan(
     unseen_fraction: float,
     workers: int,
 ) -> FilesPlan:
-    """Fit the work into memory; if it does not, say the least that works."""
+    """Fit the work into memory; if it does not fit, name the least that works."""
     about_rows = source.about_rows
     all_rows = about_rows if source.n_rows is not None else 2 * about_rows  # an estimate may fall short
-    costs = _Costs(source, roles, all_rows, n_bags, unseen_fraction, workers)
+    reading, cells = reading_costs(source, roles.needed), len(roles.features) + 1
+    costs = _Costs(reading, len(roles.names), cells, all_rows, n_bags, unseen_fraction, workers)
     block_rows = costs.block_rows(memory)
     wanted = MOST_TRAIN_ROWS if train_rows is None else train_rows
     most = min(wanted, all_rows)
     least = costs.peak(most if train_rows is not None else min(LEAST_TRAIN_ROWS, most), _LEAST_BLOCK_ROWS)
     if least > memory:
         what = f" for `train_rows={train_rows:,}`" if train_rows is not None else ""
-        raise costs.reading.too_small(memory, least, what)
+        raise reading.too_small(memory, least, what)
     fitting = most if train_rows is not None else costs.rows_that_fit(memory, most)
     held = costs.peak(fitting, block_rows)
-    cells = len(roles.features) + 1
-    reading = 2 * about_rows * len(roles.needed) * _READING_A_CELL
+    seconds = 2 * about_rows * len(roles.needed) * _READING_A_CELL
     learning = fitting * n_bags * costs.variables * cells * _LEARNING_A_CELL / workers
-    learning *= 1.0 if train_rows is not None else _LEARNING_CURVE
-    scoring = about_rows * n_bags * unseen_fraction * costs.variables * _SCORING_A_ROW / workers
+    seconds += learning if train_rows is not None else _LEARNING_CURVE * learning
+    seconds += about_rows * n_bags * unseen_fraction * costs.variables * _SCORING_A_ROW / workers
     return FilesPlan(
         n_files=len(source.files),
         rows=source.n_rows,
@@ -246,60 +218,53 @@ def make_plan(
         workers=workers,
         memory=memory,
         peak_bytes=held,
-        seconds=reading + learning + scoring,
+        seconds=seconds,
     )
 
 
+@dataclass(frozen=True)
 class _Costs:
     """What the stages of the work take, in bytes."""
 
-    def __init__(
-        self, source: Source, roles: Roles, all_rows: int, n_bags: int, unseen_fraction: float, workers: int
-    ) -> None:
-        self.reading = reading_costs(source, roles.needed)
-        self.variables = len(roles.names)
-        self._cells = len(roles.features) + 1
-        self._all_rows = all_rows
-        self._n_bags = n_bags
-        self._unseen_fraction = unseen_fraction
-        self._workers = workers
+    reading: ReadingCosts
+    variables: int
+    cells: int
+    all_rows: int
+    n_bags: int
+    unseen_fraction: float
+    workers: int
 
     def peak(self, train_rows: int, block_rows: int) -> int:
-        """Say what the hungriest stage takes."""
-        sampled = min(sample_size(train_rows, self._unseen_fraction), self._all_rows)
+        """Return what the most expensive stage takes."""
+        sampled = min(sample_size(train_rows, self.unseen_fraction), self.all_rows)
         return self.reading.unit + max(round(sampled * self._sampling()), self._scoring(block_rows))
 
     def rows_that_fit(self, memory: int, most: int) -> int:
-        """Give as many training rows as fit, and no more than are wanted."""
+        """Return as many training rows as fit, at most those that are wanted."""
         sampled = int((memory - self.reading.unit) / self._sampling())
-        if sampled >= self._all_rows:
+        if sampled >= self.all_rows:
             return most
-        return min(most, int(sampled * (1 - self._unseen_fraction)))
+        return min(most, int(sampled * (1 - self.unseen_fraction)))
 
     def block_rows(self, memory: int) -> int:
-        """Give as many rows of a block as fit."""
+        """Return as many rows of a block as fit."""
         rows = BLOCK_ROWS
         while rows > _LEAST_BLOCK_ROWS and self._scoring(rows) + self.reading.unit > memory / 2:
             rows //= 2
         return rows
 
     def _sampling(self) -> float:
-        """Bytes of a sampled row while models learn: it, its bins, and what each worker copies of them."""
-        bins = self._cells * _BYTES_OF_A_BIN
-        held = (
-            self.reading.row * 1.25
-            + bins
-            + _BYTES_OF_A_SAMPLED_ROW
-            + _BYTES_OF_A_POSITION * self._n_bags
-            + _BYTES_OF_A_SAMPLED_VARIABLE * self.variables
-        )
+        """Bytes of a sampled row while models learn: the row, its bins, and the copies of each worker."""
+        bins = self.cells * _BYTES_OF_A_BIN
+        held = self.reading.row * 1.25 + bins + _BYTES_OF_A_SAMPLED_ROW
+        held += _BYTES_OF_A_POSITION * self.n_bags + _BYTES_OF_A_SAMPLED_VARIABLE * self.variables
         copied = _COPIES_OF_BINS * bins + _BYTES_OF_A_FITTED_ROW
-        return held + self._workers * copied
+        return held + self.workers * copied
 
     def _scoring(self, block_rows: int) -> int:
-        """Bytes while rows are scored: blocks in flight, and the numbers that each worker makes of one."""
-        blocks = (2 * self._workers + 1) * (self.reading.row + 30 * self.variables)
-        made = self._workers * self._cells * _BYTES_OF_A_SCORE * 2
+        """Bytes while rows are scored: blocks in flight, and the numbers that each worker computes."""
+        blocks = (2 * self.workers + 1) * (self.reading.row + 30 * self.variables)
+        made = self.workers * self.cells * _BYTES_OF_A_SCORE * 2
         return round(block_rows * (blocks + made))
 
 
@@ -310,7 +275,7 @@ def _shown_time(seconds: float) -> str:
 
 
 def sizes_up_to(most: int) -> Iterator[int]:
-    """Give the sizes that are tried: each twice the one before, the last as many rows as there may be.
+    """Yield the sizes that are tried: each twice the one before, the last the maximum.
 
     Examples
     --------
@@ -330,14 +295,16 @@ def follow_curve(
     """Double the rows until doubling them gains less than 0.005 of rank agreement.
 
     With r(a, b) for Spearman's correlation of the values from models of a and of b rows, T rows are enough if
-    r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: those of T rows are hardly
-    closer to those of 2T than those of T/2 are. Where rows give out first, all of them are taken. Gives T and
-    what is told: which size it was compared with, how well the ranks agree, and whether more rows would help.
+    r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: values of T rows are hardly
+    closer to those of 2T than values of T/2 are. If there are too few rows for that, all of them are used.
+    Returns T and a report: which size it was compared with, how well the ranks agree, and whether more rows
+    would help.
 
     Examples
     --------
     >>> truth, noise = np.arange(1000.0), np.random.default_rng(0).normal(size=1000)
-    >>> rows, told = follow_curve(lambda n: {"y": truth + noise * 1e6 / n}, 400_000, are_all=False)
+    >>> values_of = lambda n: {"y": truth + noise * 1e6 / n}
+    >>> rows, told = follow_curve(values_of, 400_000, are_all=False)
     >>> rows, told["compared_with"], round(told["agreement"]["y"], 2)
     (50000, 100000, 1.0)
     """
@@ -349,19 +316,19 @@ def follow_curve(
         (_, half), (own, here), (_, double) = tried[-3:]
         closer, further = _agreement(here, double), _agreement(half, double)
         if all(closer[name] - further[name] < ENOUGH for name in closer):
-            return own, told_of_curve(size, closer, is_enough=True)
+            return own, report_of_curve(size, closer, is_enough=True)
     (before, half), (_, here) = tried[-2:]
-    return most, told_of_curve(before, _agreement(half, here), is_enough=are_all)
+    return most, report_of_curve(before, _agreement(half, here), is_enough=are_all)
 
 
-def told_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
-    """Say where the learning curve was left, as JSON can hold it."""
+def report_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
+    """Report where the learning curve ended, as JSON can hold it."""
     rounded = {name: round(own, 4) for name, own in agreement.items()}
     return {"compared_with": other, "agreement": rounded, "more_rows_would_help": not is_enough}
 
 
 def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Compute Spearman's correlations; 1 where either ranks nothing, for there is nothing to gain."""
+    """Compute Spearman's correlations; 1 if either ranks nothing, since there is nothing to gain."""
     from scipy.stats import spearmanr
 
     found = {}
@@ -376,7 +343,7 @@ def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -
 def request_of(
     source: Source, decisive: Mapping[str, Any], files: Sequence[Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Say what is asked for: all that decides a value, and which files, or what stands for them."""
+    """Return what is asked for: all that affects values, and which files, or what represents them."""
     schema = hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest()
     own = [
         {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
@@ -385,99 +352,164 @@ def request_of(
     return {**decisive, "schema": schema, "files": own if files is None else list(files)}
 
 
-def settle(directory: Path, request: Mapping[str, Any], frozen: Mapping[str, Any]) -> dict[str, Any]:
-    """Freeze what memory has decided, or give what was frozen when a run of the same request began."""
-    begun = (directory / PLAN.name).is_file()
-    there = sorted(own.name for own in directory.iterdir())
-    strange = [name for name in there if not _is_own(name, begun=begun)]
-    if strange:
-        raise ValueError(
-            f"{str(directory)!r} holds {strange[0]!r}, which is no part of values in parts: name another "
-            "directory with `out`."
-        )
-    if not begun:
-        PLAN.write(directory, {"request": request, "frozen": frozen})
-        return dict(frozen)
-    told = PLAN.open(directory)
-    compare(directory, told["request"], request)
-    return dict(told["frozen"])
+@dataclass(frozen=True)
+class Frozen:
+    """What memory determined when a run began."""
+
+    most_train_rows: int
+    part_rows: int
 
 
-def _is_own(name: str, *, begun: bool) -> bool:
-    """Tell what a run may have left; before there is a plan, parts are somebody else's."""
-    if name.startswith((".", TABLES, _LOCK)):
-        return True
-    return begun and (name in _OWN or name.startswith("part-"))
+@dataclass(frozen=True)
+class PlanNote:
+    """What was asked for when a run began, and what memory determined."""
+
+    request: Mapping[str, Any]
+    frozen: Frozen
 
 
-def compare(directory: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run that asked for something else than what is asked for now."""
-    begun = f"The values in {str(directory)!r} were begun"
-    otherwise = "name another `out` to begin anew"
-    for name in now:
-        if name == "files" or before.get(name) == now[name]:
-            continue
-        if name == "schema":
-            raise ValueError(f"{begun} with other columns: {otherwise}.")
-        was, is_now = shorten(before.get(name)), shorten(now[name])
-        raise ValueError(
-            f"{begun} with `{name}` {was}, and now it is {is_now}: {otherwise}, or ask as before."
-        )
-    files = {own["path"]: own for own in before["files"]}
-    given = {own["path"]: own for own in now["files"]}
-    new = [path for path in given if path not in files]
-    gone = [path for path in files if path not in given]
-    changed = [path for path in given if path in files and files[path] != given[path]]
-    for paths, what in ((new, "new"), (gone, "gone"), (changed, "changed")):
-        if paths:
+@dataclass(frozen=True)
+class LearntNote:
+    """What the second pass needs: the rows of each file, the digest of the values, the target's pattern."""
+
+    file_rows: tuple[int, ...]
+    values: str
+    target_pattern: str | None = None
+
+
+class Run:
+    """The directory of a run, and the ledger of what was asked for, learnt and done."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.models = directory / "_models"
+        self.values = directory / "_values.arrow"  # of the rows that models learnt from
+        self.sample = directory / "_sample"  # those rows, while workers of a cluster need them
+        self._lock = directory / "_lock"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a plan."""
+        return (self.directory / PLAN.name).is_file()
+
+    @property
+    def digest(self) -> str:
+        """The digest of the plan."""
+        return str(PLAN.open(self.directory)["digest"])
+
+    def settle(self, request: Mapping[str, Any], frozen: Frozen) -> Frozen:
+        """Store what memory determined, or return what was stored when a run of the same request began."""
+        for name in sorted(own.name for own in self.directory.iterdir()):
+            if not self._is_own(name):
+                raise ValueError(
+                    f"{str(self.directory)!r} holds {name!r}, which is not part of values in parts: name "
+                    "another directory with `out`."
+                )
+        if not self.is_begun:
+            PLAN.write(self.directory, encode(PlanNote(request, frozen)))
+            return frozen
+        self.compare(request)
+        return open_note(PLAN, PlanNote, self.directory).frozen
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether a run may have written this; parts without a plan belong to somebody else."""
+        if name.startswith((".", TABLES, self._lock.name)):
+            return True
+        own = {PLAN.name, _LEARNT.name, DONE.name, self.models.name, self.values.name, self.sample.name}
+        return self.is_begun and (name in own or name.startswith("part-"))
+
+    def compare(self, now: Mapping[str, Any]) -> None:
+        """Refuse to continue a run that asked for something else."""
+        before = open_note(PLAN, PlanNote, self.directory).request
+        begun = f"The values in {str(self.directory)!r} were started"
+        otherwise = "name another `out` to start again"
+        for name in now:
+            if name == "files" or before.get(name) == now[name]:
+                continue
+            if name == "schema":
+                raise ValueError(f"{begun} with other columns: {otherwise}.")
+            was, is_now = shorten(before.get(name)), shorten(now[name])
             raise ValueError(
-                f"{begun} from other files: {list_names([repr(path) for path in paths])} "
-                f"{'is' if len(paths) == 1 else 'are'} {what}; {otherwise}."
+                f"{begun} with `{name}` {was}, and now it is {is_now}: {otherwise}, or ask as before."
             )
+        files, given = ({own["path"]: own for own in asked["files"]} for asked in (before, now))
+        found = {
+            "new": [path for path in given if path not in files],
+            "gone": [path for path in files if path not in given],
+            "changed": [path for path in given if path in files and files[path] != given[path]],
+        }
+        for what, paths in found.items():
+            if paths:
+                raise ValueError(
+                    f"{begun} from other files: {list_names([repr(path) for path in paths])} "
+                    f"{'is' if len(paths) == 1 else 'are'} {what}; {otherwise}."
+                )
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Create the directory if there is none, keep a second run out of it, and tidy it up.
 
-@contextmanager
-def held(directory: Path) -> Iterator[None]:
-    """Make a run's directory if there is none, keep a second run out of it, and tidy it up.
+        What cannot be written is reported in a sentence. A directory that is empty in the end is removed.
+        """
+        with writing(self.directory, "Values", "; what is done stays"):
+            self.directory.mkdir(exist_ok=True)
+            try:
+                with Lock(self._lock, f"The directory {str(self.directory)!r}"):
+                    try:
+                        remove_unfinished(self.directory)
+                        yield
+                    finally:
+                        if set(self.directory.iterdir()) <= set(self._locks):
+                            with suppress(PermissionError):  # Windows removes it when it is given back
+                                self._lock.unlink(missing_ok=True)
+            finally:
+                with suppress(OSError):
+                    self.directory.rmdir()
 
-    What cannot be written is told in a sentence. A directory with nothing in it in the end is removed.
-    """
-    lock = directory / _LOCK
-    with writing(directory, "Values", "; what is done stays"):
-        directory.mkdir(exist_ok=True)
-        try:
-            with Lock(lock, f"The directory {str(directory)!r}"):
-                try:
-                    remove_unfinished(directory)
-                    yield
-                finally:
-                    if set(directory.iterdir()) <= {lock, *claims_of(lock)}:
-                        with suppress(PermissionError):  # Windows removes it when it is given back
-                            lock.unlink(missing_ok=True)
-        finally:
-            with suppress(OSError):
-                directory.rmdir()
+    @property
+    def _locks(self) -> list[Path]:
+        return [self._lock, *claims_of(self._lock)]
 
+    def note(self, learnt: LearntNote) -> None:
+        """Record that models have learnt."""
+        _LEARNT.write(self.directory, encode(learnt))
 
-def is_done(directory: Path) -> bool:
-    """Tell whether a run has ended and all its parts stand there; a part that is another's is removed."""
-    if not (directory / DONE.name).is_file():
-        return False
-    entries = DONE.open(directory)["parts"]
-    paths = [directory / entry["file"] for entry in entries]
-    for path, entry in zip(paths, entries, strict=True):
-        if path.is_file() and footer_digest(path) != entry["digest"]:
-            path.unlink()
-    return all(path.is_file() for path in paths)
+    @property
+    def has_learnt(self) -> bool:
+        """Whether models have learnt."""
+        return (self.directory / _LEARNT.name).is_file()
 
+    def read_learnt(self) -> LearntNote:
+        """Read the note about the models; damaged values raise an error."""
+        learnt = open_note(_LEARNT, LearntNote, self.directory)
+        _LEARNT.read_file(self.values, learnt.values)
+        return learnt
 
-def remove_run(directory: Path) -> None:
-    """Remove all that a run has kept; whenever this is ended, what is left can be gone on with."""
-    last = [DONE.name, LEARNT.name, MODELS, VALUES, PLAN.name]
-    locks = [directory / _LOCK, *claims_of(directory / _LOCK)]
-    first = [path for path in directory.iterdir() if path.name not in last and path not in locks]
-    for path in [*sorted(first), *(directory / name for name in last)]:
-        _remove(path)
+    def finish(self, paths: Sequence[Path], sizes: Sequence[int], description: bytes) -> None:
+        """Record that all parts are written."""
+        parts = [
+            PartNote(path.name, n_rows, footer_digest(path))
+            for path, n_rows in zip(paths, sizes, strict=True)
+        ]
+        DONE.write(self.directory, encode(DoneNote(tuple(parts), description.decode())))
+
+    def is_done(self) -> bool:
+        """Return whether all parts are written; a part of another run is removed."""
+        if not (self.directory / DONE.name).is_file():
+            return False
+        parts = {self.directory / own.file: own for own in open_note(DONE, DoneNote, self.directory).parts}
+        for path, own in parts.items():
+            if path.is_file() and footer_digest(path) != own.digest:
+                path.unlink()
+        return all(path.is_file() for path in parts)
+
+    def remove(self) -> None:
+        """Remove all that the run has kept; if this is interrupted, the rest can be continued."""
+        manifests = [self.directory / own.name for own in (DONE, _LEARNT, PLAN)]
+        last = [*manifests[:2], self.models, self.values, manifests[2]]
+        first = [path for path in self.directory.iterdir() if path not in (*last, *self._locks)]
+        for path in [*sorted(first), *last]:
+            _remove(path)
 
 
 def _remove(path: Path) -> None:

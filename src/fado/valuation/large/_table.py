@@ -1,4 +1,4 @@
-"""A table in files: which column is what, and all rows block by block, with their classes or their values."""
+"""A table in files: the roles of its columns, and all rows block by block, with their classes or values."""
 
 from __future__ import annotations
 
@@ -36,21 +36,6 @@ from fado.valuation._provenance import FIELDS
 from fado.valuation._result import Valuation
 from fado.valuation._saved import open_values, value_blocks
 
-__all__ = [
-    "BLOCK_ROWS",
-    "Classes",
-    "Combinations",
-    "Roles",
-    "StoredValues",
-    "TablePass",
-    "check_comparisons",
-    "check_group_names",
-    "check_rows",
-    "name_roles",
-    "read_roles",
-    "with_group_names",
-]
-
 Codes = npt.NDArray[np.int64]
 
 BLOCK_ROWS = 1 << 15  # that are read at once
@@ -62,7 +47,7 @@ _MOST_JOINT = 1 << 16  # numbers of combinations that are looked up without a so
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a table are for.
+    """The roles of the columns of a table.
 
     Parameters
     ----------
@@ -73,9 +58,9 @@ class Roles:
     features : tuple of str
         The columns that models may see, in the table's order.
     excluded : mapping of str to tuple of str
-        Per attribute, the features kept from its models.
+        Per attribute, the features hidden from its models.
     weight, groups : str or None
-        The columns of what each row counts, and of which rows belong together.
+        The columns of the weight of each row, and of which rows belong together.
     """
 
     target: Expression
@@ -108,7 +93,7 @@ class Roles:
         return [target, *(column_from(own.name, own.read(block)) for own in self.attributes)]
 
     def weights(self, block: pa.Table) -> npt.NDArray[np.float64] | None:
-        """Read what some rows count; None if nobody says."""
+        """Read the weights of some rows; None if there are none."""
         if self.weight is None:
             return None
         column = column_from(self.weight, block.column(self.weight))
@@ -117,13 +102,13 @@ class Roles:
         return column.numbers()
 
     def blocks(self, table: pa.Table) -> Codes | None:
-        """Say which of some rows belong together, -1 where it is missing; None if all stand alone."""
+        """Return which of some rows belong together, -1 if it is missing; None if none do."""
         if self.groups is None:
             return None
         return one_column(table.column(self.groups), "groups", times=True).encode()[0].astype(np.int64)
 
     def to_plain(self) -> dict[str, Any]:
-        """Give what decides a value, as JSON can hold it."""
+        """Return what affects values, as JSON can hold it."""
         return {
             "target": self.target.name,
             "protected": [own.name for own in self.attributes],
@@ -145,7 +130,7 @@ def read_roles(
     groups: str | None = None,
     group_names: GroupNames | None = None,
 ) -> Roles:
-    """Find out what the columns are for, from their names alone.
+    """Find the roles of the columns, from their names only.
 
     Examples
     --------
@@ -183,13 +168,13 @@ def name_roles(
     groups: str | None = None,
     group_names: GroupNames | None = None,
 ) -> Roles:
-    """Find out which columns are target, protected attributes, weights and groups; of features, none."""
+    """Find which columns are target, protected attributes, weights and groups, without features."""
     names = list(schema.names)
     predicted = Expression.of(names, target, "target")
     for argument, own in (("weight", weight), ("groups", groups)):
         if own is not None and own not in names:
             raise ValueError(
-                f"`{argument}` names {own!r}, which is no column of the table{closest_names(own, names)}"
+                f"`{argument}` names {own!r}, which is not a column of the table{closest_names(own, names)}"
             )
         predicted.check_apart(argument, [own])
     attributes = read_attributes(names, as_names(protected, "protected"), predicted, group_names)
@@ -199,7 +184,7 @@ def name_roles(
 
 
 def with_group_names(valuation: Valuation, attributes: Sequence[Expression]) -> Valuation:
-    """Give values that call groups as these attributes do; files of values hold labels, not names."""
+    """Return values with the group names of these attributes; files of values hold labels, not names."""
     notes = dict(valuation.provenance.variables)
     for own in attributes:
         note = notes.get(own.name)
@@ -209,7 +194,7 @@ def with_group_names(valuation: Valuation, attributes: Sequence[Expression]) -> 
 
 
 class Classes:
-    """The different labels of one variable, in the order in which rows show them.
+    """The different labels of one variable, in the order in which they first occur.
 
     Examples
     --------
@@ -226,9 +211,9 @@ class Classes:
         self.are_numbers = False
 
     def add(self, column: Column) -> Codes:
-        """Note the labels of some rows, and give each the number of its first appearance.
+        """Record the labels of some rows, and return for each the number of its first occurrence.
 
-        The missing are a class; of numbers that are no classes, all are 0.
+        Missing labels are a class; for numbers that are not classes, all are 0.
         """
         if self.are_numbers:
             return np.zeros(len(column), dtype=np.int64)
@@ -256,25 +241,27 @@ class Classes:
         return tuple(self._places)
 
     def variable(self) -> Variable:
-        """Say what the variable is, by the rule that holds for a table in memory; it has no rows."""
+        """Return the variable, by the rule for a table in memory; it has no rows."""
         seen = self.numbered()
         return Variable(self._name, seen.kind, seen.labels[:0], seen.classes, has_missing=seen.has_missing)
 
     def numbered(self) -> Variable:
-        """Give the same with the different labels as rows, in the order in which `add` numbers them."""
+        """Return the same with the different labels as rows, in the order of their numbers."""
         if self.are_numbers:
             return Variable(self._name, "continuous", np.zeros(0))
         return variable_from(column_from(self._name, list(self._places)))
 
 
 class Combinations:
-    """The combinations of several variables' classes, in the order in which blocks show them.
+    """The combinations of several variables' classes, in the order in which they first occur.
 
     Examples
     --------
     >>> joint = Combinations()
-    >>> joint.add([np.array([0, 1, 0]), np.array([0, 0, 0])]), joint.add([np.array([1, 1]), np.array([0, 1])])
-    (array([0, 1, 0]), array([1, 2]))
+    >>> joint.add([np.array([0, 1, 0]), np.array([0, 0, 0])])
+    array([0, 1, 0])
+    >>> joint.add([np.array([1, 1]), np.array([0, 1])])
+    array([1, 2])
     >>> joint.seen
     [(0, 0), (1, 0), (1, 1)]
     """
@@ -291,7 +278,7 @@ class Combinations:
         return len(self._places)
 
     def add(self, codes: list[Codes]) -> Codes:
-        """Note some rows, given the classes of each variable, and give each row its combination."""
+        """Record some rows, given the classes of each variable, and return the combination of each row."""
         joint, n_joint = np.zeros(len(codes[0]), dtype=np.int64), 1
         for own in codes:
             n_own = int(own.max(initial=0)) + 1
@@ -309,9 +296,9 @@ class Combinations:
 
 
 class TableBlock(NamedTuple):
-    """Some rows: the part they are of, their places in the whole table, their columns, their labels' codes.
+    """Some rows: their part, their positions in the whole table, their columns, the codes of their labels.
 
-    Codes are of the target and then of each attribute, numbered as rows first show the labels.
+    Codes are of the target and then of each attribute, numbered by first occurrence.
     """
 
     part: SourcePart
@@ -321,7 +308,7 @@ class TableBlock(NamedTuple):
 
 
 class TablePass:
-    """One reading of all rows, which finds out what target and attributes are."""
+    """One reading of all rows, which finds the kinds and classes of target and attributes."""
 
     def __init__(self, source: Source, roles: Roles) -> None:
         needed = set(roles.needed)
@@ -333,7 +320,7 @@ class TablePass:
         self._pattern = LabelPattern()
 
     def blocks(self, most_rows: int, *, progress: bool) -> Iterator[TableBlock]:
-        """Read all rows, so many at once; refuse targets, weights and groups of which nothing can be made."""
+        """Read all rows in blocks of this size; invalid targets, weights and groups raise an error."""
         parts = self._source.parts(_ROWS_OF_A_PART)
         for part in tracked(parts, len(parts), what="parts read", show=progress):
             for table in self._source.blocks(part, self._roles.needed, most_rows):
@@ -341,7 +328,7 @@ class TablePass:
                     yield self._block(part, table)
 
     def variables(self) -> tuple[Variable, ...]:
-        """Give the target and the attributes with the classes of all rows; they must tell rows apart."""
+        """Return the target and the attributes with the classes of all rows; each must have two."""
         variables = tuple(own.variable() for own in self._seen)
         check_comparisons(variables, self._roles)
         for variable in variables:
@@ -349,20 +336,20 @@ class TablePass:
                 what = "The target" if variable.name == TARGET else f"Protected attribute {variable.name!r}"
                 shown = list_names([repr(label) for label in variable.classes])
                 raise ValueError(
-                    f"{what} has only one class ({shown}): there is nothing to tell apart; leave it out or "
+                    f"{what} has only one class ({shown}): there is nothing to distinguish; leave it out or "
                     "check the data."
                 )
         return variables
 
     def labels(self) -> list[tuple[Any, ...] | None]:
-        """Give the labels of the target and of each attribute in the order of their codes.
+        """Return the labels of the target and of each attribute in the order of their codes.
 
-        A missing label is None; so are the labels of numbers that are no classes.
+        A missing label is None; so are the labels of numbers that are not classes.
         """
         return [None if own.are_numbers else own.labels for own in self._seen]
 
     def target_pattern(self) -> str | None:
-        """Digest which rows share a label of the target; None for numbers."""
+        """Return a digest of which rows share a label of the target; None for numbers."""
         return self._pattern.hexdigest() if self._seen[0].variable().kind == "classes" else None
 
     def _block(self, part: SourcePart, table: pa.Table) -> TableBlock:
@@ -382,7 +369,7 @@ class TablePass:
 
 
 def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: str) -> None:
-    """Refuse a target that is missing or infinite, and weights that are none, in the rows of a place."""
+    """Raise an error for a missing or infinite target, or invalid weights, in the rows of a file."""
     if target.levels is None or target.data.null_count:
         numbers = target.numbers()
         missing = int(np.isnan(numbers).sum())
@@ -392,13 +379,13 @@ def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: s
                 "them first."
             )
         if np.isinf(numbers).any():
-            raise ValueError(f"The target contains infinity in {where!r}: drop or mend those rows first.")
+            raise ValueError(f"The target contains infinity in {where!r}: drop or correct those rows first.")
     if weights is not None:
         check_weights(weights, "weight", f" of {where!r}")
 
 
 def check_comparisons(variables: Sequence[Variable], roles: Roles) -> None:
-    """Refuse comparisons, of the target or an attribute, that come out alike in every row."""
+    """Raise an error for comparisons, of the target or an attribute, that are the same in every row."""
     for variable, own in zip(variables, (roles.target, *roles.attributes), strict=True):
         known = variable.classes[:-1] if variable.has_missing else variable.classes
         if own.is_column or len(known) > 1:
@@ -413,7 +400,7 @@ def check_comparisons(variables: Sequence[Variable], roles: Roles) -> None:
 
 
 def check_group_names(source: Source, roles: Roles) -> None:
-    """Refuse names of groups that no row is in; only columns whose groups have names are read for it."""
+    """Raise an error for names of groups without rows; only columns with named groups are read."""
     named = {own.sources[0]: own for own in roles.attributes if own.is_column and own.names}
     seen = {name: Classes(name) for name in named}
     for block in source.rows(list(named), BLOCK_ROWS) if named else ():
@@ -424,10 +411,10 @@ def check_group_names(source: Source, roles: Roles) -> None:
 
 
 class StoredValues:
-    """The values of all rows, as `value_files` wrote them; no more than a block is held.
+    """The values of all rows, as `value_files` wrote them; only one block is in memory at a time.
 
-    Values on another scale than [0, 1] are refused: a utility divides those by their standard deviation over
-    all rows.
+    Values on another scale than [0, 1] raise an error: a utility divides those by their standard deviation
+    over all rows.
 
     Examples
     --------
@@ -467,7 +454,7 @@ class StoredValues:
         return 8 * self.n_rows * len(FIELDS) * len(self._about.variables)
 
     def check(self, target: str, attributes: Sequence[str]) -> None:
-        """Refuse values of another target, or without some of the attributes."""
+        """Raise an error for values of another target, or without some of the attributes."""
         note = self._about.provenance.made_for
         if note is not None and note.target != target:
             raise ValueError(
@@ -484,15 +471,15 @@ class StoredValues:
             )
 
     def check_pattern(self, pattern: str | None, n_labels: int) -> None:
-        """Refuse values that were made with other labels, or of rows in another order."""
+        """Raise an error for values with other labels, or of rows in another order."""
         if not is_same_pattern(self._about.provenance, pattern, n_labels):
             raise ValueError(
-                f"The values in {str(self.path)!r} were made with other labels of the target, or with the "
-                "rows in another order: value this table."
+                f"The values in {str(self.path)!r} were computed with other labels of the target, or with "
+                "the rows in another order: value this table."
             )
 
     def check_rows(self, n_rows: int) -> None:
-        """Refuse values of another number of rows."""
+        """Raise an error for values of another number of rows."""
         if n_rows != self.n_rows:
             raise ValueError(
                 f"The values in {str(self.path)!r} are of {self.n_rows:,} rows, and the table has "
@@ -500,7 +487,7 @@ class StoredValues:
             )
 
     def blocks(self, block_rows: int) -> Iterator[Valuation]:
-        """Give the values of the rows, block by block."""
+        """Yield the values of the rows, block by block."""
         columns = self._about.column_names()
         names = {variable: columns["values", variable] for variable in self._about.variables}
         for arrays in value_blocks(self._parts, names, self._about.scales, block_rows):

@@ -1,11 +1,11 @@
-"""Value a table in files, however many rows it has, within a bound on memory."""
+"""Value a table in files, with any number of rows, within a memory limit."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -21,29 +21,21 @@ from fado.execution import n_workers, opened_client
 from fado.tabular import TARGET, Source, open_source, positive_code, reader_of
 from fado.valuation._bags import check_bags
 from fado.valuation._result import Valuation
-from fado.valuation._saved import DONE, PLAN, About, footer_digest, open_parts, read_lazily
+from fado.valuation._saved import About, open_parts, read_lazily
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 from fado.valuation.large._passes import FIELDS, Parts, join_parts, learn, read_sums, score_parts
 from fado.valuation.large._plan import (
-    LEARNT,
-    MODELS,
-    SAMPLE,
     SHARE_OF_FREE,
     TABLES,
-    VALUES,
     FilesPlan,
-    compare,
-    held,
-    is_done,
+    Frozen,
+    LearntNote,
+    Run,
     make_plan,
     memory_bound,
-    remove_run,
     request_of,
-    settle,
 )
 from fado.valuation.large._table import Roles, read_roles
-
-__all__ = ["GroupLine", "Paths", "check_out", "plan_files", "summarise_files", "value_files"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -55,7 +47,7 @@ _ROWS_OF_A_GROUP = 1 << 17
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a caller asks for, but for the table: as `value_files` takes it."""
+    """The arguments of `value_files`, except the table."""
 
     target: str
     protected: str | Sequence[str]
@@ -70,8 +62,13 @@ class _Asked:
     n_jobs: int | None
     seed: int = 0
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> _Asked:
+        """Pick the arguments from those of a caller."""
+        return cls(**{own.name: given[own.name] for own in fields(cls) if own.name in given})
+
     def roles(self, schema: pa.Schema) -> Roles:
-        """Say what the columns of a table are for."""
+        """Return the roles of a table's columns."""
         return read_roles(
             schema,
             self.target,
@@ -83,7 +80,7 @@ class _Asked:
         )
 
     def decisive(self, roles: Roles) -> dict[str, Any]:
-        """Give all that decides a value, but for the files."""
+        """Return all that affects values, except the files."""
         return {
             **roles.to_plain(),
             "random_state": self.seed,
@@ -94,7 +91,7 @@ class _Asked:
         }
 
     def open(self, paths: Any) -> tuple[Source, Roles, FilesPlan]:
-        """Open the table, say what its columns are for, and plan the work."""
+        """Open the table, find the roles of its columns, and plan the work."""
         if self.train_rows is not None:
             check_count("train_rows", self.train_rows, 1, _MOST_TRAIN_ROWS)
         bound = memory_bound(self.memory)
@@ -132,13 +129,13 @@ def value_files(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Valuation:
-    """Value every row of a table in files by how unsure models trained on other rows are of it.
+    """Value every row of a table in files by how uncertain models trained on other rows are about it.
 
     The table is read twice, block by block. The models are the default models of `OutOfBagEntropy`, and learn
     from a sample that fits into memory. If that is all rows, values are those of `OutOfBagEntropy`, to the
     bit. If not, those of the sampled rows are, with the sample as its table, and the other rows are scored by
-    as many models. Values are written part by part. If a run is ended in any way, call it again with the same
-    arguments: it goes on where it was, and gives the same values.
+    as many models. Values are written part by part. If a run ends early for any reason, call it again with
+    the same arguments: it continues, and gives the same values.
 
     Parameters
     ----------
@@ -148,27 +145,26 @@ def value_files(
         DataFrame is first written to Parquet files in `out`, partition by partition; these are removed in the
         end.
     target : str
-        The column to be predicted, or comparisons such as ``"amount>=1000"``, whose labels are True and
+        The column to predict, or comparisons such as ``"amount>=1000"``, whose labels are True and
         False. No model sees the columns that it is read from.
     protected : str or sequence of str
         The protected attributes: columns, or comparisons such as ``"age>=50"``, as
-        `fado.datasets.protected_from` takes them. Groups of comparisons are called by what they compare,
+        `fado.datasets.protected_from` takes them. The groups of comparisons are named after them,
         ``age >= 50`` and ``age < 50``. The columns that an attribute is read from are hidden from its models.
     out : path-like
-        A directory for the values in parts, which is made if it does not exist, or a file that ends in
+        A directory for the values in parts, which is created if it does not exist, or a file that ends in
         ``.parquet``.
     memory : str or int, optional
-        The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
-        of what is free. It affects values only by how many rows models can learn from, and only if
+        The memory limit: a size such as ``"4GB"``, or a number of bytes; by default three quarters
+        of what is free. It affects values only through the number of rows that models learn from, and only if
         `train_rows` is not given.
     client : dask.distributed.Client, cluster or str, optional
-        A cluster whose workers can read the files and write to `out`, by a client of it, the cluster object,
-        or its scheduler's address. They fit the models, and score and write the parts.
+        A cluster whose workers can read the files and write to `out`: a client of it, the cluster object,
+        or its scheduler's address. The workers fit the models, and score and write the parts.
     train_rows : int, optional
         About how many rows the models of a bag learn from. Without it, a learning curve on the first bag
-        decides:
-        the number is doubled until doubling raises the rank correlation of values by less than 0.005, or
-        memory is full.
+        selects the number: it is doubled until doubling raises the rank correlation of values by less than
+        0.005, or memory is full.
     n_bags : int, default=10
         How many bags.
     unseen_fraction : float, default=0.2
@@ -178,29 +174,34 @@ def value_files(
     exclude : str or sequence of str, optional
         Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
     weight : str, optional
-        The column that says how much each row counts in the fits, which scale it to a mean of 1; no model
+        The column with the weight of each row in the fits, which scale it to a mean of 1; no model
         sees it.
     groups : str, optional
-        The column that says which rows belong together, such as those of one person or one month. A bag holds
-        or leaves out all of them together, and a row is never scored by models that have seen another of its
+        The column that identifies rows that belong together, such as those of one person or one month. A bag
+        contains all of them or none, and a row is never scored by models that have seen another of its
         group. No model sees the column.
     random_state : int, default=0
         Seed of the sample, the bags and the fits.
     n_jobs : int, optional
-        How many threads work; None uses every core. It never changes a value.
+        How many threads work; None uses every core. The result does not depend on it.
     progress : bool, default=False
         Whether to show progress bars.
 
     Returns
     -------
     Valuation
-        The values, in the order of the rows. A column is read when it is first used. `metadata` says how many
-        rows models learnt from, and the rank correlation that the learning curve found.
+        The values, in the order of the rows. A column is read when it is first used. `metadata` has the
+        number of rows that models learnt from, and the rank correlation that the learning curve found.
 
     Raises
     ------
     ValueError
         If a file or a setting is not valid, `memory` is too small, or `out` holds a run with other arguments.
+
+    See Also
+    --------
+    fado.OutOfBagEntropy : The same for a table in memory.
+    fado.valuation.plan_files : Rows, memory and time that it would take.
 
     Examples
     --------
@@ -211,28 +212,17 @@ def value_files(
     >>> asked = {"target": "default", "protected": "age >= 50", "memory": "500MB"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part in range(2):
-    ...         frame = pd.DataFrame({"income": rng.normal(size=500), "age": rng.integers(18, 80, size=500)})
+    ...         frame = pd.DataFrame({"income": rng.normal(size=500)})
+    ...         frame["age"] = rng.integers(18, 80, size=500)
     ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
     ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
-    ...     valuation = fado.value_files(f"{folder}/loans-*.parquet", out=f"{folder}/values", **asked)
+    ...     files, out = f"{folder}/loans-*.parquet", f"{folder}/values"
+    ...     valuation = fado.value_files(files, out=out, **asked)
     ...     valuation.shape, sorted(valuation.counts["y"].unique().tolist())
     ((1000, 2), [2])
     """
     seed = check_count("random_state", random_state, 0, _MOST_SEED)
-    asked = _Asked(
-        target,
-        protected,
-        drop,
-        exclude,
-        weight,
-        groups,
-        memory,
-        train_rows,
-        n_bags,
-        unseen_fraction,
-        n_jobs,
-        seed,
-    )
+    asked = _Asked.of(locals())
     final = Path(out)
     with opened_client(client) as opened:
         if _is_dask_frame(paths):
@@ -240,10 +230,10 @@ def value_files(
         else:
             table = asked.open(paths)
             check_out(final, table[0], paths)
-            directory = _directory_of(final)
-            with held(directory):
-                _finish(directory, asked, *table, None, opened, progress=progress)
-                _bring(directory, final)
+            run = _run_of(final)
+            with run.held():
+                _finish(run, asked, *table, None, opened, progress=progress)
+                _bring(run, final)
         return read_lazily(final)
 
 
@@ -262,7 +252,7 @@ def plan_files(
     groups: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:
-    """Say what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
+    """Report what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
 
     Parameters
     ----------
@@ -286,10 +276,7 @@ def plan_files(
             "A dask DataFrame has no plan before it is computed: give it to `value_files`, or write it with "
             "`to_parquet` and plan those files."
         )
-    asked = _Asked(
-        target, protected, drop, exclude, weight, groups, memory, train_rows, n_bags, unseen_fraction, n_jobs
-    )
-    return asked.open(paths)[2]
+    return _Asked.of(locals()).open(paths)[2]
 
 
 @dataclass(frozen=True)
@@ -308,6 +295,10 @@ class GroupLine:
         Its positive rate, by weight if rows have weights; None if the target has no positive label.
     mean_y, mean_z : float
         The mean values of its rows for the target and for the attribute, without weights.
+
+    See Also
+    --------
+    fado.valuation.summarise_files : Returns such lines.
     """
 
     title: str
@@ -348,7 +339,7 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
 def _group_lines(
     labels: Sequence[Any], sums: npt.NDArray[np.float64], positive: int | None
 ) -> list[GroupLine]:
-    """Tell of the groups of an attribute, the largest first."""
+    """Return the groups of an attribute, the largest first."""
     rows, count_y, sum_y, count_z, sum_z, *by_label = sums
     weights = np.sum(by_label, axis=0)
     rates = None
@@ -391,7 +382,7 @@ def _check_place(out: Path) -> None:
 def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
     """Refuse, before any work is done, an output that cannot be written or would replace an input.
 
-    `paths` is the table as the user named it, `beside` what is read beside it: files, or directories of them.
+    `paths` is the table as the user named it, `beside` what else is read: files, or directories of them.
     """
     _check_place(out)
     files = [file.path.resolve() for file in source.files]
@@ -407,7 +398,7 @@ def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = 
 
 
 def _finish(
-    directory: Path,
+    run: Run,
     asked: _Asked,
     source: Source,
     roles: Roles,
@@ -419,12 +410,11 @@ def _finish(
 ) -> None:
     """Do all that is not done yet."""
     request = request_of(source, asked.decisive(roles), stand_in)
-    frozen = settle(directory, request, {"most_train_rows": plan.train_rows, "part_rows": plan.part_rows})
-    if is_done(directory):
+    frozen = run.settle(request, Frozen(plan.train_rows, plan.part_rows))
+    if run.is_done():
         return
-    if not (directory / LEARNT.name).is_file():
-        most = int(frozen["most_train_rows"])
-        _check_room(directory, asked, plan, most)
+    if not run.has_learnt:
+        _check_room(run.directory, asked, plan, frozen.most_train_rows)
         valuator = OutOfBagEntropy(
             n_bags=asked.n_bags,
             unseen_fraction=asked.unseen_fraction,
@@ -438,114 +428,105 @@ def _finish(
             source,
             roles,
             valuator,
-            directory,
-            most,
+            run,
+            frozen.most_train_rows,
             is_asked=plan.is_asked,
             block_rows=plan.block_rows,
             client=client,
         )
         del valuator
         pa.default_memory_pool().release_unused()
-    told = LEARNT.open(directory)
-    LEARNT.read_file(directory / VALUES, told["values"])  # refuses one that is damaged
-    models = load_models(directory / MODELS)
-    about = _about(models, told)
-    source = source.with_rows_counted(told["file_rows"])
-    parts = source.parts(int(frozen["part_rows"]))
-    work = Parts(
-        source, roles, models.kept, about, directory, plan.block_rows, PLAN.open(directory)["digest"]
-    )
+    learnt, models, about = _learnt_by(run)
+    source = source.with_rows_counted(learnt.file_rows)
+    parts = source.parts(frozen.part_rows)
+    work = Parts(source, roles, models.kept, about, run.directory, plan.block_rows, run.digest)
     score_parts(work, parts, workers=plan.workers, client=client, progress=progress)
-    (directory / SAMPLE).unlink(missing_ok=True)  # of a run that was ended while models learnt
-    remove_unfinished(directory)  # of workers that were killed
-    entries = [
-        {"file": path.name, "rows": part.n_rows, "digest": footer_digest(path)}
-        for path, part in ((work.path(part), part) for part in parts)
-    ]
-    DONE.write(directory, {"parts": entries, "description": about.describe().decode()})
+    run.sample.unlink(missing_ok=True)  # of a run that was ended while models learnt
+    remove_unfinished(run.directory)  # of workers that were killed
+    run.finish([work.path(part) for part in parts], [part.n_rows or 0 for part in parts], about.describe())
 
 
 def _check_room(directory: Path, asked: _Asked, plan: FilesPlan, most: int) -> None:
-    """Refuse a bound that the sample of a run that was begun before does not fit into.
+    """Refuse a memory limit that is too small for the sample of a run that began earlier.
 
-    Without one, what is free now is no reason to give up: the sample was frozen, as it decides values.
+    Without a limit, the run continues: the sample was fixed when it began, since it affects values.
     """
     fitting = plan.train_rows
     if most <= fitting:
         return
-    begun = f"The values in {str(directory)!r} were begun with memory for {most:,} training rows, and"
+    begun = f"The values in {str(directory)!r} were started with memory for {most:,} training rows, and"
     if asked.memory is not None:
         raise ValueError(
             f"{begun} `memory` is now for {fitting:,}: give as much as before, or name another `out` to "
-            "begin anew."
+            "start again."
         )
     if SHARE_OF_FREE * most > fitting:
         warn_user(
-            f"{begun} what is free now is for {fitting:,}: the run goes on with as many as before, and may "
-            "run out of memory."
+            f"{begun} what is free now is for {fitting:,}: the run continues with as many as before, and "
+            "may run out of memory."
         )
 
 
-def _bring(directory: Path, final: Path) -> None:
-    """Bring values to where they are wanted."""
-    if directory == final:
+def _bring(run: Run, final: Path) -> None:
+    """Bring values to their final place."""
+    if run.directory == final:
         return
-    about = _about(load_models(directory / MODELS), LEARNT.open(directory))
-    join_parts([part.path for part in open_parts(directory)[0]], final, about)
-    remove_run(directory)
+    join_parts([part.path for part in open_parts(run.directory)[0]], final, _learnt_by(run)[2])
+    run.remove()
 
 
-def _about(models: ValuationModels, told: Mapping[str, Any]) -> About:
-    """Say what the columns of the values are, and how they came about."""
-    provenance = replace(models.provenance, target_pattern=told["target_pattern"])
-    return About(models.variables, list(FIELDS), models.scales, provenance, {})
+def _learnt_by(run: Run) -> tuple[LearntNote, ValuationModels, About]:
+    """Read what was learnt: the note, the models, and the description of the columns of values."""
+    learnt, models = run.read_learnt(), load_models(run.models)
+    provenance = replace(models.provenance, target_pattern=learnt.target_pattern)
+    return learnt, models, About(models.variables, list(FIELDS), models.scales, provenance, {})
 
 
-def _directory_of(out: Path) -> Path:
-    """Say where the parts stand while there are any."""
-    return out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out
+def _run_of(out: Path) -> Run:
+    """Return the run that writes the parts."""
+    return Run(out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out)
 
 
 def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progress: bool) -> None:
-    """Value a dask DataFrame: write it to files, where its partitions are computed, and read those."""
+    """Value a dask DataFrame: write its partitions to files, and read those."""
     roles = asked.roles(_schema_of(frame))
     _check_place(final)
     from dask.base import tokenize
 
     token = str(tokenize(frame))  # frames share it only if they are computed alike from the same data
     stand_in = [{"path": f"dask DataFrame {token}", "size": 0, "modified": 0}]
-    directory = _directory_of(final)
-    with held(directory):
-        if (directory / PLAN.name).is_file():
-            compare(directory, PLAN.open(directory)["request"], {**asked.decisive(roles), "files": stand_in})
-        if not is_done(directory):
-            table = asked.open(_stage(frame, token, directory, client))
-            _finish(directory, asked, *table, stand_in, client, progress=progress)
-        _clear_staged(directory)
-        _bring(directory, final)
+    run = _run_of(final)
+    with run.held():
+        if run.is_begun:
+            run.compare({**asked.decisive(roles), "files": stand_in})
+        if not run.is_done():
+            table = asked.open(_stage(frame, token, run.directory, client))
+            _finish(run, asked, *table, stand_in, client, progress=progress)
+        _clear_staged(run.directory)
+        _bring(run, final)
 
 
 def _is_dask_frame(given: Any) -> TypeGuard[Any]:
-    """Tell whether this is a dask DataFrame, without importing Dask."""
+    """Return whether this is a dask DataFrame, without importing Dask."""
     import narwhals as nw
 
     return bool(nw.dependencies.is_dask_dataframe(given))
 
 
 def _schema_of(frame: Any) -> pa.Schema:
-    """Say what columns a frame has, without computing it."""
+    """Return the columns of a frame, without computing it."""
     columns = list(frame.columns)
     strange = [name for name in columns if not isinstance(name, str)]
     if strange:
         raise ValueError(
-            f"The dask DataFrame has a column called {strange[0]!r}, which is no text: rename it, for "
+            f"The dask DataFrame has a column called {strange[0]!r}, which is not text: rename it, for "
             "example with `frame.rename(columns=str)`."
         )
     return pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
 
 
 def _stage(frame: Any, token: str, directory: Path, client: Any) -> Path:
-    """Write a frame into Parquet files below a directory, unless they stand there; give their folder."""
+    """Write a frame into Parquet files in a directory, unless they exist; return their folder."""
     folder = directory.resolve() / f"{TABLES}{token}"
     if folder.is_dir():
         return folder

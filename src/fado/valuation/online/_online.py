@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
-from fado._messages import warning_once
+from fado._messages import insert_parameters, warning_once
 from fado.tabular import TARGET, Column, Problem, Table, join_problems, protected_columns, read_problem
-from fado.valuation._base import make_valuator
+from fado.valuation._base import make_valuator, valuator_parameters
 from fado.valuation._result import Valuation
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
 from fado.valuation.online._state import (
@@ -23,56 +23,41 @@ from fado.valuation.online._state import (
     after_batch,
     read,
     rebuilt,
-    tell_changes,
+    warn_of_changes,
     write,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OnlineEntropy"]
-
-_EARLY = 100  # rows; until then a variable with nearly a class per row may yet turn out to be another
+_EARLY = 100  # rows; with fewer, a variable with almost a class per row may be continuous
 
 
+@insert_parameters(valuator_parameters)
+@dataclass(eq=False, repr=False)
 class OnlineEntropy(BaseEstimator):
-    """Value rows that come in batches, before their labels are known, by models of earlier batches.
+    """Value rows that arrive in batches, before their labels are known, with models of earlier batches.
 
-    The last labelled rows stay in a window. The models are those that `OutOfBagEntropy` trains on the window;
-    they are trained anew as rows come. Of the ways of updating that were tried, only this one came close to
-    the values that `OutOfBagEntropy` gives to a complete table. Before a labelled batch is learnt, the models
-    predict its labels. If they do worse than expected, a warning tells of drift.
+    The last labelled rows are kept in a window. The models are those that `OutOfBagEntropy` trains on the
+    window; they are retrained as rows arrive. Of the ways of updating that were tried, only this one came
+    close to the values that `OutOfBagEntropy` gives to a complete table. Before a labelled batch is learnt,
+    the models predict its labels. If they do worse than expected, a warning reports drift.
 
     Parameters
     ----------
-    estimators : estimator or list of estimators, optional
-        Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None means the small LightGBM models of `OutOfBagEntropy`.
+    {estimators}
     window : int, default=100_000
         How many rows the window holds at most. The oldest rows are dropped first.
     refresh : float, default=0.1
-        Models are trained anew once the rows that came since are this share of the rows that they learnt
-        from; 0 trains them with every batch. After a new label or drift they are trained anew at once.
+        Models are retrained once the rows that arrived since are this share of the rows that they learnt
+        from; 0 retrains them with every batch. After a new label or drift they are retrained at once.
     n_bags : int, default=10
         How many bags; each leaves out a fifth of the rows.
-    z_sees_target : bool, default=True
-        Whether the models of protected attributes see the target beside the features.
-    z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping);
-        see `OutOfBagEntropy`.
-    kinds : mapping of variable to {"classes", "continuous"}, optional
-        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
-        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
-    random_state : int, RandomState or None, default=None
-        Seed of the bags, and of estimators that have none of their own.
-    n_jobs : int, optional
-        How many fits run side by side; None uses every core. It never changes a value.
-    progress : bool, default=False
-        Whether to show a progress bar.
+    {z_sees_target, z_exclude, kinds, random_state, n_jobs, progress}
 
     See Also
     --------
-    OutOfBagEntropy : Values of one complete table.
+    fado.OutOfBagEntropy : Values of one complete table.
 
     Examples
     --------
@@ -85,56 +70,42 @@ class OnlineEntropy(BaseEstimator):
     ...     y, old = X[:, 0] + rng.normal(size=400) > 0, X[:, 1] + X[:, 2] > 1
     ...     valuation = online.value(X)  # before the labels are known
     ...     online = online.learn(X, y, sensitive_features={"old": old})
-    >>> valuation.variables, valuation.metadata["model_version"], valuation.metadata["rows_seen"]
-    (['y', 'old'], 2, 800)
-    >>> unsure, sure = online.value([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]])["y"]
-    >>> bool(sure < 0.6 < unsure)
-    True
+    >>> valuation.variables, valuation.metadata["model_version"]
+    (['y', 'old'], 2)
+    >>> online.value([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]])["y"].round()
+    array([1., 0.])
     """
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        window: int = 100_000,
-        refresh: float = 0.1,
-        n_bags: int = 10,
-        z_sees_target: bool = True,
-        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.window = window
-        self.refresh = refresh
-        self.n_bags = n_bags
-        self.z_sees_target = z_sees_target
-        self.z_exclude = z_exclude
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    estimators: Any = None
+    _: KW_ONLY
+    window: int = 100_000
+    refresh: float = 0.1
+    n_bags: int = 10
+    z_sees_target: bool = True
+    z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    kinds: Mapping[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
-        """Value the rows of a batch by what has been learnt so far.
+        """Value the rows of a batch with the models so far.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Columns are found by name, in any order, or by position where they have none.
+            The features. Columns are matched by name, in any order, or by position if they have no names.
         y : array-like of shape (n_rows,), optional
             The target, if it is known, for the models of protected attributes that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Protected attributes, if they are known. They are used for `agreement` and change no value.
+            Protected attributes, if they are known. They are used for `agreement` and do not change values.
 
         Returns
         -------
         Valuation
-            As `OutOfBagEntropy.value` gives it. Its `metadata` also hold ``model_version``, ``rows_learnt``
+            As `OutOfBagEntropy.value` returns it. Its `metadata` also hold ``model_version``, ``rows_learnt``
             (by these models), ``batches_seen`` and ``rows_seen``. Before there are models, all values are
-            NaN with counts of 0; `waits_for_` says what is missing.
+            NaN with counts of 0; `waits_for_` describes what is missing.
         """
         table = Table.from_input(_as_dense(X))
         state = self._state
@@ -155,21 +126,21 @@ class OnlineEntropy(BaseEstimator):
         return valuation.with_provenance(algorithm="online", settings=settings)
 
     def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Add a labelled batch to the window, check it for drift, and train the models anew if it is time.
+        """Add a labelled batch to the window, check it for drift, and retrain the models if it is time.
 
         A batch that raises an error changes nothing.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, with the columns of the first batch. New categories are fine. A sparse matrix is
+            The features, with the columns of the first batch. New categories are allowed. A sparse matrix is
             made dense. A batch without rows is ignored.
         y : array-like of shape (n_rows,)
-            The target. New labels are fine, and so is a batch with only one label.
+            The target. New labels are allowed, and so is a batch with only one label.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes, the same as in the first batch.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the models' fits, as compared with the rows of other batches; a row
+            How much each row counts in the models' fits, relative to the rows of other batches; a row
             without a weight counts 1. The weights of the window are scaled to a mean of 1 for the fits.
 
         Returns
@@ -184,8 +155,8 @@ class OnlineEntropy(BaseEstimator):
         Warns
         -----
         UserWarning
-            If drift is found, with every batch in which it lasts; or if a variable turns from classes to
-            continuous or back. What models warn of when they are trained is said once.
+            If drift is detected, with every batch in which it lasts; or if a variable changes from classes to
+            continuous or back. Warnings of the training are given once.
         """
         most = check_count("window", self.window, FEWEST_ROWS, MOST_ROWS)
         refresh = check_share("refresh", self.refresh)
@@ -200,19 +171,19 @@ class OnlineEntropy(BaseEstimator):
             state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
             due = state.models is None or state.waiting >= refresh * state.models.n_rows
             self._take_over(state, build=urgent or due)
-        tell_changes(before, self._state)
+        warn_of_changes(before, self._state)
         return self
 
     def forget(self, keep: int) -> Self:
-        """Drop all but the last rows from the window, and train the models anew on these.
+        """Drop all but the last rows from the window, and retrain the models on these.
 
-        If models cannot learn from the rows that are left (`waits_for_` says why), the old models stay until
+        If models cannot learn from the remaining rows (`waits_for_` describes why), the old models stay until
         a later batch makes it possible.
 
         Parameters
         ----------
         keep : int
-            How many rows to keep, for example those that came since drift was found.
+            How many rows to keep, for example those that arrived since drift was detected.
 
         Returns
         -------
@@ -246,11 +217,11 @@ class OnlineEntropy(BaseEstimator):
     def drift_(self) -> pd.DataFrame:
         """The last 10,000 checks for drift, one row for each check of a variable.
 
-        A check compares the models' doubt about labels that they had not learnt with their doubt out of bag;
-        a doubt is 1 minus `agreement`. `loss` is the mean doubt over the last `rows` rows up to batch number
-        `batch`, `expected` the mean doubt out of bag, and `statistic` the difference in standard errors.
-        `drift` says whether that is more than chance explains. While rows do not change, at most about 1
-        check in 1,000 finds drift in any variable.
+        A check compares the models' uncertainty about labels that they had not learnt with their uncertainty
+        out of bag; uncertainty is 1 minus `agreement`. `loss` is its mean over the last `rows` rows up to
+        batch number `batch`, `expected` its mean out of bag, and `statistic` the difference in standard
+        errors. `drift` is whether that is more than chance explains. While rows do not change, at most about
+        1 check in 1,000 detects drift in any variable.
         """
         import pandas as pd
 
@@ -259,7 +230,7 @@ class OnlineEntropy(BaseEstimator):
         )
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write the window, the models and the settings into a directory, whole or not at all.
+        """Write the window, the models and the settings into a directory, completely or not at all.
 
         The directory holds the rows of the window themselves. `estimators` are not saved.
 
@@ -284,7 +255,7 @@ class OnlineEntropy(BaseEstimator):
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> OnlineEntropy:
-        """Read what `save` wrote, to go on from there with exactly the same values.
+        """Read what `save` wrote, and continue with exactly the same values.
 
         Parameters
         ----------
@@ -303,7 +274,7 @@ class OnlineEntropy(BaseEstimator):
         Raises
         ------
         ValueError
-            If the directory holds no saved state, `estimators` are not those that it was made with, or a file
+            If the directory has no saved state, `estimators` are not those that it was made with, or a file
             is missing, damaged or of another state. The message names the file.
         """
         settings, state, seed = read(directory, estimators)
@@ -319,7 +290,7 @@ class OnlineEntropy(BaseEstimator):
         return state
 
     def _take_over(self, state: State, *, build: bool) -> None:
-        """Build models, if it is time and there is enough, and only then change anything."""
+        """Train models, if it is time and there are enough rows, and only then change anything."""
         seed = getattr(self, "seed_", None)
         seed = seed_from(self.random_state) if seed is None else seed
         if build and state.window is not None and not what_is_lacking(state.window, self.kinds):
@@ -332,7 +303,7 @@ class OnlineEntropy(BaseEstimator):
         return valuator
 
     def _variables(self, table: Table, sensitive_features: Any) -> list[str]:
-        """Name the variables: those of the window or, before there is one, those of the rows at hand."""
+        """Name the variables: those of the window or, before there is one, of the given rows."""
         window = self._state.window
         if window is not None:
             return [column.name for column in window.sources]
@@ -340,21 +311,21 @@ class OnlineEntropy(BaseEstimator):
 
 
 def _unknown(table: Table, variables: Sequence[str]) -> Valuation:
-    """Give the valuation of rows of which nothing is known."""
+    """Return the valuation of rows without models."""
     unknown = {name: np.full(table.n_rows, np.nan) for name in variables}
     counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in variables}
     return Valuation(unknown, unknown, counts, unknown, unknown).with_rows(table.index, None)
 
 
 def _as_dense(X: Any) -> Any:
-    """Give a sparse matrix as a dense array, and anything else as it is."""
+    """Return a sparse matrix as a dense array, and anything else unchanged."""
     import scipy.sparse
 
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
 def _last_rows(problem: Problem, most: int) -> Problem:
-    """Give the last rows as copies that nobody else holds, with no levels but those that occur."""
+    """Return the last rows as separate copies, with only the levels that occur."""
 
     def undeclared(column: Column) -> Column:
         return replace(column, declared=None)  # each batch may declare its categories in another order
@@ -366,7 +337,7 @@ def _last_rows(problem: Problem, most: int) -> Problem:
 
 
 def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
-    """Say what must still come before models can learn from these rows; empty if nothing must.
+    """Describe what is missing before models can learn from these rows; empty if nothing is.
 
     Examples
     --------

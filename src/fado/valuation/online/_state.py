@@ -1,10 +1,10 @@
-"""All that an online valuator knows, how a batch changes it, and its directory.
+"""The state of an online valuator, how a batch changes it, and its directory.
 
-Whether a batch still is what models have learnt, their doubts about it tell, against those out of bag. A
-doubt is 1 minus the agreement: the probability that models give to other labels than the row's own, or the
-error of a predicted number over the largest. It is linear in what the models say. So, while rows stay what
-they were, its mean over new rows, which all models score, is that over rows out of bag, which a few score;
-and the mean of enough of them is normal about it.
+Drift is detected by the models' uncertainty about a batch, compared with that out of bag. Uncertainty is 1
+minus the agreement: the probability that models give to labels other than the row's own, or the error of a
+predicted number over the largest. It is linear in the predictions. So, while rows do not change, its mean
+over new rows, which all models score, equals that over rows out of bag, which a few score; and the mean of
+enough of them is normal about it.
 """
 
 from __future__ import annotations
@@ -33,26 +33,10 @@ from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
 from fado.valuation._base import texts_of
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 
-__all__ = [
-    "FALSE_ALARMS",
-    "FEWEST_ROWS",
-    "DriftCheck",
-    "Pool",
-    "Reference",
-    "State",
-    "after_batch",
-    "check_drift",
-    "has_new_label",
-    "read",
-    "rebuilt",
-    "tell_changes",
-    "write",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Names = str | int | list[str | int]
 
-FALSE_ALARMS = 0.001  # the share of checks that cry drift though nothing has changed, over all variables
+FALSE_ALARMS = 0.001  # the share of checks that detect drift though nothing changed, over all variables
 FEWEST_ROWS = 5  # of which a fifth can be out of bag
 _FEWEST_CHECKED = 100  # rows whose mean is tested
 _TOGETHER = 2.0  # to be safe: a mean out of bag varies more than one of as many independent rows
@@ -66,7 +50,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object: another process ha
 
 @dataclass(frozen=True)
 class Reference:
-    """Doubts about rows out of bag, in short."""
+    """Summary of the uncertainty about rows out of bag."""
 
     n_rows: int
     mean: float
@@ -75,7 +59,7 @@ class Reference:
 
     @classmethod
     def of(cls, doubts: FloatArray) -> Reference:
-        """Sum doubts up; those that are not known are left out."""
+        """Summarise uncertainties; unknown ones are left out."""
         known = doubts[~np.isnan(doubts)]
         if not len(known):
             return cls(0, math.nan, math.nan, math.nan)
@@ -85,13 +69,13 @@ class Reference:
 
     @property
     def rows_needed(self) -> int:
-        """How many new rows a check needs: the more, the rarer large doubts are."""
+        """How many new rows a check needs: more if large uncertainties are rare."""
         return max(_FEWEST_CHECKED, math.ceil(_PER_SKEWNESS * self.skewness**2))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """New rows' doubts, added up over batches until they are enough, and what was expected of them."""
+    """The uncertainty about new rows, added up over batches until there are enough, and what was expected."""
 
     n_rows: int = 0
     doubt: float = 0.0
@@ -106,22 +90,22 @@ class Pool:
 
 @dataclass(frozen=True)
 class DriftCheck:
-    """One look at a variable: the mean doubt about some rows, what was expected, and how far they are apart.
+    """One check of a variable: the mean uncertainty about some rows, what was expected, and the difference.
 
     Parameters
     ----------
     batch : int
         The last batch of these rows; the first is 1.
     variable : str
-        Whose labels the models doubt.
+        The variable.
     rows : int
         How many rows.
     loss, expected : float
-        The mean doubt, and that out of bag.
+        The mean uncertainty, and that out of bag.
     statistic : float
         Their difference in standard errors.
     drift : bool
-        Whether that is more than chance would show.
+        Whether that is more than chance explains.
     """
 
     batch: int
@@ -139,14 +123,15 @@ def check_drift(
     pools: Mapping[str, Pool],
     batch: int,
 ) -> tuple[dict[str, Pool], list[DriftCheck]]:
-    """Add a batch's doubts, and check those variables that have enough.
+    """Add a batch's uncertainties, and check those variables that have enough.
 
-    Give what waits for more rows, and the checks of the variables that had enough.
+    Returns what waits for more rows, and the checks.
 
     Examples
     --------
     >>> coin = Reference(10_000, mean=0.5, deviation=0.1, skewness=0.0)
-    >>> left, (check,) = check_drift({"y": np.full(400, 0.53)}, {"y": coin}, {}, batch=7)
+    >>> batch = {"y": np.full(400, 0.53)}
+    >>> left, (check,) = check_drift(batch, {"y": coin}, {}, batch=7)
     >>> check.rows, round(check.statistic, 1), check.drift
     (400, 5.8, True)
     """
@@ -172,35 +157,35 @@ def _statistic(difference: float, n_rows: int, reference: Reference) -> float:
 
 
 def _critical(rate: float, n_rows: int, reference: Reference) -> float:
-    """Give the quantile of a mean of so many doubts, corrected for what is left of their skewness."""
+    """Return the quantile of a mean of this many uncertainties, corrected for their skewness."""
     normal = NormalDist().inv_cdf(1 - rate)
     return normal + (normal**2 - 1) / 6 * reference.skewness / math.sqrt(n_rows)
 
 
 @dataclass(frozen=True)
 class State:
-    """What is known after some batches; a batch makes another of it.
+    """What is known after some batches; a batch makes another state of it.
 
     Parameters
     ----------
     window : Problem or None
         The last rows.
     models : ValuationModels or None
-        What values come from.
+        The models of the values.
     references : mapping of str to Reference
-        The models' doubts out of bag, per variable.
+        The models' uncertainty out of bag, per variable.
     blank : tuple of int
         Columns without any entry in the rows that the models learnt from.
     version : int
-        How often models have been built.
+        How often models have been trained.
     waiting : int
-        Rows that came after the models.
+        Rows that arrived after the models.
     batches, rows : int
-        All that came.
+        All that arrived.
     pools : mapping of str to Pool
-        Doubts about new rows that are too few for a check.
+        Uncertainty about new rows that are too few for a check.
     checks : tuple of DriftCheck
-        The last looks for drift.
+        The last checks for drift.
     """
 
     window: Problem | None = None
@@ -215,17 +200,17 @@ class State:
     checks: tuple[DriftCheck, ...] = ()
 
     def as_learnt(self, table: Table) -> Table:
-        """Give new rows as the models can take them, whatever has come to columns that were blank."""
+        """Return new rows in the form that the models take, whatever columns hold that were blank."""
         return table if self.window is None else _without_text(table, self.blank, self.window.table)
 
 
 def after_batch(
     state: State, batch: Problem, window: Problem, labels: tuple[Any, Any], n_jobs: int | None
 ) -> tuple[State, bool]:
-    """Give the state with a batch in its window and checked for drift, and say whether that calls for models.
+    """Return the state with a batch in its window, checked for drift, and whether models must be retrained.
 
-    `labels` are the batch's target and protected attributes, as they were given. Models are called for if the
-    old ones, which stay, miss something: a label that they do not know, or drift.
+    `labels` are the batch's target and protected attributes, as they were given. Models must be retrained if
+    the old ones, which stay, miss something: a label that they do not know, or drift.
     """
     counted = replace(
         state,
@@ -247,7 +232,7 @@ def after_batch(
 
 
 def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
-    """Give the state with models of the rows in its window, by a valuator that keeps its models."""
+    """Return the state with models of the rows in its window, from a valuator that keeps its models."""
     fitted: OutOfBagEntropy = valuator.fit_problem(window)
     agreement = {name: fitted.valuation_.field("agreement", name) for name in fitted.models_.variables}
     changed = _changed_kinds(state.models, fitted.models_)
@@ -262,15 +247,15 @@ def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
     )
 
 
-def tell_changes(before: State, after: State) -> None:
-    """Warn of drift, as long as it lasts, and of variables that are no longer what they were."""
+def warn_of_changes(before: State, after: State) -> None:
+    """Warn of drift, as long as it lasts, and of variables whose kind has changed."""
     for check in after.checks:
         if check.drift and check.batch > before.batches:
             warn_user(
-                f"Drift in batch {check.batch}: models doubt the labels of {check.variable!r} by "
-                f"{check.loss:.3f} on average, and did by {check.expected:.3f} before "
-                f"({check.statistic:.1f} standard errors). They are rebuilt with the new rows; if rows from "
-                "before no longer hold, drop them with `forget`."
+                f"Drift in batch {check.batch}: the uncertainty about labels of {check.variable!r} is "
+                f"{check.loss:.3f} on average, and was {check.expected:.3f} before "
+                f"({check.statistic:.1f} standard errors). Models are retrained with the new rows; if older "
+                "rows no longer apply, drop them with `forget`."
             )
     for name, (old, new) in _changed_kinds(before.models, after.models).items():
         warn_user(
@@ -282,7 +267,7 @@ def tell_changes(before: State, after: State) -> None:
 def _changed_kinds(
     before: ValuationModels | None, after: ValuationModels | None
 ) -> dict[str, tuple[str, str]]:
-    """Name the variables that models take for another kind, with both kinds."""
+    """Return the variables whose kind differs between models, with both kinds."""
     if before is None or after is None:
         return {}
     pairs = [(old.variable, new.variable) for old, new in zip(before.kept, after.kept, strict=True)]
@@ -290,7 +275,7 @@ def _changed_kinds(
 
 
 def _blank_columns(table: Table) -> tuple[int, ...]:
-    """Give the positions of the columns without any entry, which pass for numbers: nobody can tell."""
+    """Return the positions of the columns without any entry, which are read as numbers."""
     return tuple(
         j
         for j, column in enumerate(table.columns)
@@ -299,7 +284,7 @@ def _blank_columns(table: Table) -> tuple[int, ...]:
 
 
 def _without_text(table: Table, blank: Collection[int], window: Table) -> Table:
-    """Empty the columns of text that were blank when models learnt: these know nothing of what they hold."""
+    """Empty the columns of text that were blank when models learnt: these do not know their content."""
     named = table.is_named and window.is_named
     places = {place for j in blank for place in (table.positions(window.names[j]) if named else [j])}
     texts = {j for j in places if j < table.n_columns and table.column(j).levels is not None}
@@ -311,7 +296,7 @@ def _without_text(table: Table, blank: Collection[int], window: Table) -> Table:
 
 
 def has_new_label(column: Column, classes: tuple[Any, ...]) -> bool:
-    """Tell whether a column holds a label that is none of these classes; numbers have no classes."""
+    """Return whether a column has a label that is not among these classes; numbers have no classes."""
     if not classes:
         return False
     codes, entries = column.encode()
@@ -335,7 +320,7 @@ class _Settings:
 
 @dataclass(frozen=True)
 class _ColumnNote:
-    """What a column is called, and what its codes stand for."""
+    """The name of a column, and the meaning of its codes."""
 
     name: str
     levels: tuple[str, ...] | None = None
@@ -348,19 +333,19 @@ class _ColumnNote:
         return cls(column.name, column.levels, labels)
 
     def column(self, data: pa.ChunkedArray, path: Path) -> Column:
-        """Make the column, refusing codes that stand for no level."""
+        """Make the column, refusing codes without a level."""
         labels = None if self.labels is None else tuple(label_from(own) for own in self.labels)
         column = Column(self.name, data, self.levels, labels)
         if self.levels is not None:
             codes = column.codes()
             if len(codes) and not -1 <= codes.min() <= codes.max() < len(self.levels):
-                raise DamagedError(f"{str(path)!r} holds codes of {self.name!r} that stand for no level.")
+                raise DamagedError(f"{str(path)!r} holds codes of {self.name!r} that have no level.")
         return column
 
 
 @dataclass(frozen=True)
 class _WindowNote:
-    """What the rows of the window are; they stand in a file of their own."""
+    """The columns of the window; its rows are in a separate file."""
 
     features: tuple[_ColumnNote, ...]
     variables: tuple[_ColumnNote, ...]
@@ -372,7 +357,7 @@ class _WindowNote:
 
 @dataclass(frozen=True)
 class _Told:
-    """All that the manifest of a directory tells."""
+    """The manifest of a directory."""
 
     settings: _Settings
     state: State  # without its window and models
@@ -405,7 +390,7 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Give a setting as JSON holds it: whatever holds names, such as a set or an index, as a list."""
+    """Return a setting for JSON: whatever holds names, such as a set or an index, as a list."""
     if isinstance(value, Mapping):
         return {str(key): _plain(own) for key, own in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -425,7 +410,7 @@ def _note(window: Problem) -> _WindowNote:
 
 
 def _shown(estimators: Any) -> tuple[str, ...] | None:
-    """Give estimators as they print, without addresses in memory; None for the default models."""
+    """Return the `repr` of estimators, without addresses in memory; None for the default models."""
     if estimators is None:
         return None
     each = estimators if isinstance(estimators, list | tuple) else [estimators]
@@ -433,7 +418,7 @@ def _shown(estimators: Any) -> tuple[str, ...] | None:
 
 
 def read(directory: str | os.PathLike[str], estimators: Any) -> tuple[dict[str, Any], State, int | None]:
-    """Read what `write` wrote: the settings, what is known, and the seed, if one was drawn."""
+    """Read what `write` wrote: the settings, the state, and the seed, if one was drawn."""
     folder = Path(directory)
     content = {name: own for name, own in SAVED.open(folder).items() if name in _Told.__dataclass_fields__}
     try:
@@ -452,7 +437,7 @@ def read(directory: str | os.PathLike[str], estimators: Any) -> tuple[dict[str, 
         raise ValueError(str(error)) from error.__cause__
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(
-            f"{str(folder / SAVED.name)!r} does not tell of an online valuator: {error}"
+            f"{str(folder / SAVED.name)!r} cannot be read as an online valuator: {error}"
         ) from error
     if told.estimators is None:
         raise ValueError(f"{str(folder)!r} was saved with the default models: leave `estimators` out.")
@@ -463,7 +448,7 @@ def read(directory: str | os.PathLike[str], estimators: Any) -> tuple[dict[str, 
 
 
 def _state_of(folder: Path, told: _Told) -> State:
-    """Make the state that a manifest tells of."""
+    """Make the state that a manifest describes."""
     state = told.state
     if min(state.version, state.waiting, state.batches, state.rows) < 0:
         raise ValueError("its counts must be whole numbers from 0 on.")
@@ -480,12 +465,12 @@ def _state_of(folder: Path, told: _Told) -> State:
     if list(state.references) != names or (window is not None and names not in ([], variables)):
         raise ValueError("its models are not those of its rows.")
     if not all(0 <= j < (0 if window is None else window.table.n_columns) for j in state.blank):
-        raise ValueError("its columns without entries are not told as they should be.")
+        raise ValueError("its list of columns without entries is broken.")
     return replace(state, window=window, models=models)
 
 
 def _rows_as_file(window: Problem) -> bytes:
-    """Give the rows as Parquet: features and variables by number, since names may repeat, and the weights."""
+    """Return the rows as Parquet: features and variables by number, since names may repeat, and weights."""
     arrays = {f"x{j}": column.data for j, column in enumerate(window.table.columns)}
     arrays |= {f"v{j}": column.data for j, column in enumerate(window.sources)}
     if window.sample_weight is not None:
@@ -499,15 +484,15 @@ def _window_of(path: Path, told: _WindowNote, digest: str | None) -> Problem:
     try:
         rows = pyarrow.parquet.read_table(io.BytesIO(SAVED.read_file(path, digest)))
     except (pa.ArrowException, OSError) as error:
-        raise DamagedError(f"{str(path)!r} holds no rows that can be read.") from error
+        raise DamagedError(f"{str(path)!r} does not hold rows that can be read.") from error
     n_features, notes = len(told.features), told.features + told.variables
     expected = [f"x{j}" for j in range(n_features)] + [f"v{j}" for j in range(len(told.variables))]
     if rows.column_names != expected + [_WEIGHT] * told.weighted or not rows.num_rows:
-        raise DamagedError(f"{str(path)!r} does not hold the rows that {SAVED.name} tells of.")
+        raise DamagedError(f"{str(path)!r} does not hold the rows that {SAVED.name} describes.")
     columns = [own.column(rows.column(name), path) for own, name in zip(notes, expected, strict=True)]
     sources = tuple(columns[n_features:])
     if not sources or sources[0].name != TARGET or len(told.positions) != len(sources) - 1:
-        raise ValueError("its variables are not told as they should be.")
+        raise ValueError("its description of variables is broken.")
     target, *protected = map(variable_from, sources)
     return Problem(
         table=Table.of_columns(columns[:n_features], named=told.named),

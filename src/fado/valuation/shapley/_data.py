@@ -1,24 +1,30 @@
-"""Data Shapley: models trained on many sets of rows tell what each row adds."""
+"""Data Shapley: what each row adds to models trained on many sets of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from fado._checks import check_classifier, check_count
+from fado._messages import insert_parameters
 from fado._progress import tracked
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
-from fado.valuation._base import BaseValuator, provenance_of, register_valuator, target_pattern
-from fado.valuation._provenance import Provenance
+from fado.valuation._base import (
+    BaseValuator,
+    provenance_of,
+    register_valuator,
+    target_pattern,
+    valuator_parameters,
+)
+from fado.valuation._provenance import Provenance, of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import check_metrics, effect_scales, effect_valuation
-from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
+from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, precision_of
 from fado.valuation.shapley._training_game import (
     Draws,
@@ -29,8 +35,6 @@ from fado.valuation.shapley._training_game import (
     with_newcomers,
 )
 
-__all__ = ["DataShapley"]
-
 _ALGORITHM = "data-shapley"
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9
@@ -38,19 +42,21 @@ _ROUNDING = 1e-6  # other machines may add up in another order
 
 
 @register_valuator(_ALGORITHM)
+@insert_parameters(valuator_parameters)
+@dataclass(eq=False, repr=False)
 class DataShapley(BaseValuator):
-    """Value every row by what it adds to models trained on random sets of the other rows.
+    """Value rows by what each adds to models trained on random sets of the other rows.
 
-    A set of rows is worth what a model trained on it achieves on validation rows: for the target its
+    The worth of a set of rows is what a model trained on it achieves on validation data: for the target its
     performance, for every protected attribute the linear approximation of its ratio around the decisions of
     the model of all rows. The value of a row is the mean change of the worth when the row joins a set of
-    other rows, over sets drawn at random. This takes thousands of fits: use it for tables of up to some
-    hundred rows, and to check faster valuators.
+    other rows, over random sets. This takes thousands of fits: use it for tables of up to a few hundred rows,
+    and to check faster valuators.
 
     Shapley and Beta values come from walks: rows join one after the other in a random order, and many orders
     are averaged (Ghorbani and Zou, 2019). With up to 100 rows, a model is trained after every row that joins.
     With more, it is trained after each of 50 steps, which grow from a few rows to many. Each row of a step of
-    m rows then contributes the change of the whole step, less what m - 1 rows bring on average at that step
+    m rows then contributes the change of the whole step, less what m - 1 rows add on average at that step
     in other walks. (If the change were shared equally, values would be m times too close to each other.) A
     walk ends early, and later rows contribute 0, once five worths in a row are close to the worth of all
     rows, for the target and for every attribute. Close means within 1 % of the difference between the worths
@@ -58,16 +64,16 @@ class DataShapley(BaseValuator):
 
     The linear approximation of a ratio other than `fnr_ratio` is 0 both for all rows and for no rows. So with
     protected attributes hardly any walk ends early, and the Shapley values of an attribute sum to about 0.
-    They say which rows pull the ratio up and which pull it down.
+    They show which rows raise the ratio and which lower it.
 
-    Distributional Shapley values ask what a row is worth to a model of m rows like these (Ghorbani, Kim and
-    Zou, 2020): the number of rows that it joins is drawn from 0 to m - 1, each as likely, and so are the rows
-    from the others. With m = n these are the Shapley values. They come from walks of m rows instead of all n,
-    with a model after every row up to m = 100 and after each of 50 steps beyond. They are also defined for
-    rows that are not in the table: see `value`.
+    Distributional Shapley values measure what a row is worth to a model of m rows like these (Ghorbani, Kim
+    and Zou, 2020): the number of rows that it joins is uniform from 0 to m - 1, and the rows are drawn from
+    the others. With m = n these are the Shapley values. They come from walks of m rows instead of all n, with
+    a model after every row up to m = 100 and after each of 50 steps beyond. They are also defined for rows
+    that are not in the table: see `value`.
 
-    No rows, and rows of one label only, are worth what a constant prediction is worth. The constant is the
-    share of positives among the validation rows: it predicts their most common label, is the best constant
+    The worth of no rows, and of rows of one label only, is that of a constant prediction. The constant is the
+    share of positives in the validation data: it predicts their most common label, is the best constant
     for log-loss and, at a budget of false positives, predicts no row positive.
 
     Parameters
@@ -76,65 +82,61 @@ class DataShapley(BaseValuator):
         An unfitted scikit-learn classifier that gives probabilities and learns from few rows. None means
         LightGBM with 20 small trees, which takes any table, missing values and categories included.
     performance : {"accuracy", "tpr_at_fpr", "log_loss"}, default="accuracy"
-        The metric that the target's values are effects on: the accuracy at a probability threshold of 0.5,
+        The metric that the values of ``"y"`` are effects on: the accuracy at a probability threshold of 0.5,
         the true-positive rate at the budget, or the negative mean log-loss.
-    fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio that the protected attributes' values are effects on, at the budget's threshold.
-    max_fpr : float, default=0.05
-        The budget, in (0, 1): the share of negatives that may be predicted positive.
+    {fairness, max_fpr}
     semivalue : {"shapley", "banzhaf", "loo"}, ("beta", a, b) or ("distributional", m), default="shapley"
-        How sets are weighted. ``"shapley"``: every size of set alike. ``("beta", 16, 1)``: small sets more,
-        where one row matters most (Kwon and Zou, 2022). ``"banzhaf"``: every set alike. Each set then tells
-        something of every row, so that the fewest fits give a good ranking (Wang and Jia, 2023). ``"loo"``:
-        only the set of all other rows (leave-one-out), with one fit per row and fold.
-        ``("distributional", 50)``: every size of set below 50 alike. The number is at least 1 and at most the
-        number of rows that models are trained on.
+        How sets are weighted. ``"shapley"``: every size of set equally. ``("beta", 16, 1)``: small sets more,
+        where one row matters most (Kwon and Zou, 2022). ``"banzhaf"``: every set equally. Each set then
+        contributes to the value of every row, so that the fewest fits give a good ranking (Wang and Jia,
+        2023). ``"loo"``: only the set of all other rows (leave-one-out), with one fit per row and fold.
+        ``("distributional", 50)``: every size of set below 50 equally. The number is at least 1 and at most
+        the number of rows that models are trained on.
     tolerance : float, default=0.05
         When to stop: once, for the target and every attribute, the mean standard error of the values is at
         most this share of the distance between their 5 % and 95 % quantiles. It is checked after every batch
         of draws.
     max_fits : int, optional
-        How many fits to spend at most. None means 200 per row, at least 5,000 and at most 20,000, or more if
+        The maximum number of fits. None means 200 per row, at least 5,000 and at most 20,000, or more if
         ``"loo"`` or the first batch of draws needs more.
-    random_state : int, RandomState or None, default=None
-        Seed of the folds and draws, and of an estimator that has none of its own.
-    n_jobs : int, optional
-        How many walks run side by side; None uses every core. It never changes a value.
-    progress : bool, default=False
-        Whether to show a progress bar.
+    {random_state, n_jobs, progress}
     keep_rows : bool, default=False
         Whether to keep the rows, and those of `validation`, which `value` trains and measures models on.
 
     Attributes
     ----------
     valuation_ : Valuation
-        The values: signed effects, 0 is neutral. A value is a mean of contributions: `counts` says of how
-        many, and `standard_error` is the standard error of that mean.
+        The values: signed effects, 0 is neutral. A value is a mean of contributions: `counts` is their
+        number, and `standard_error` is the standard error of that mean.
     precision_ : float
         The figure that `tolerance` bounds, as it was reached; NaN if every row has only one contribution,
-        infinite if no draw told rows apart.
+        infinite if no draw distinguished rows.
     n_fits_ : int
         How many models were trained by this call.
-    seed_ : int
-        The seed; as `random_state` it gives the same values again.
+    {seed_}
 
     Notes
     -----
     Without `validation`, the rows are split into five stratified folds, or fewer if a label is too rare for
-    five. Models are trained on rows outside a fold and measured on the fold. Draws go to the folds in turn,
+    five. Models are trained on rows outside a fold and measured on the fold. Draws use the folds in turn,
     and a row's value is the mean over the folds in which it was trained on.
+
+    See Also
+    --------
+    fado.KNNShapley : Exact Shapley values in a vote of nearest neighbours.
+    fado.TreeInfluence : Effects for tables of any size, for LightGBM.
 
     References
     ----------
-    A. Ghorbani and J. Zou, "Data Shapley: Equitable Valuation of Data for Machine Learning", ICML 2019.
+    A. Ghorbani and J. Zou (2019), "Data Shapley: Equitable Valuation of Data for Machine Learning", ICML.
 
-    A. Ghorbani, M. P. Kim and J. Zou, "A Distributional Framework for Data Valuation", ICML 2020.
+    A. Ghorbani, M. P. Kim and J. Zou (2020), "A Distributional Framework for Data Valuation", ICML.
 
-    Y. Kwon and J. Zou, "Beta Shapley: a Unified and Noise-reduced Data Valuation Framework for Machine
-    Learning", AISTATS 2022.
+    Y. Kwon and J. Zou (2022), "Beta Shapley: a Unified and Noise-reduced Data Valuation Framework for Machine
+    Learning", AISTATS.
 
-    J. T. Wang and R. Jia, "Data Banzhaf: A Robust Data Valuation Framework for Machine Learning",
-    AISTATS 2023.
+    J. T. Wang and R. Jia (2023), "Data Banzhaf: A Robust Data Valuation Framework for Machine Learning",
+    AISTATS.
 
     Examples
     --------
@@ -143,39 +145,30 @@ class DataShapley(BaseValuator):
     >>> from fado import DataShapley
     >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0])[:, None]
     >>> y = np.array([0, 0, 0, 1, 1, 1, 1, 1])  # the row at 0.3 is wrong
-    >>> validation = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
-    >>> valuator = DataShapley(KNeighborsClassifier(1), max_fits=80, random_state=0, n_jobs=1)
+    >>> x = np.linspace(0, 1, 50)
+    >>> validation = x[:, None], x >= 0.5, None
+    >>> model = KNeighborsClassifier(1)
+    >>> valuator = DataShapley(model, max_fits=80, random_state=0, n_jobs=1)
     >>> values = valuator.fit(X, y, validation=validation).valuation_["y"]
     >>> int(values.argmin())
     3
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        performance: str = "accuracy",
-        fairness: str = "fpr_ratio",
-        max_fpr: float = 0.05,
-        semivalue: Any = "shapley",
-        tolerance: float = 0.05,
-        max_fits: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_rows: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.performance = performance
-        self.fairness = fairness
-        self.max_fpr = max_fpr
-        self.semivalue = semivalue
-        self.tolerance = tolerance
-        self.max_fits = max_fits
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_rows = keep_rows
+    _two_classes = True
 
+    estimator: Any = None
+    performance: str = "accuracy"
+    fairness: str = "fpr_ratio"
+    max_fpr: float = 0.05
+    semivalue: Any = "shapley"
+    tolerance: float = 0.05
+    max_fits: int | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_rows: bool = False
+
+    @insert_parameters(valuator_parameters)
     def fit(
         self,
         X: Any,
@@ -192,18 +185,17 @@ class DataShapley(BaseValuator):
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Strings, categories and missing values are fine if the estimator takes them.
+            The features. Text, categories and missing values are allowed if the estimator takes them.
         y : array-like of shape (n_rows,)
             The target, of two classes.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes. Without any, the target alone is valued.
+        {sensitive_features}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the models' fits, scaled to a mean of 1, and, without `validation`, in
             the metrics.
         groups : array-like of shape (n_rows,), optional
             Which rows belong together, such as those of one person or one month. They are in the same fold.
         validation : tuple of (X, y, sensitive_features), optional
-            Held-out rows to measure effects on; without them, folds of the valued rows are used.
+            Validation data, on which effects are measured; without them, folds of the valued rows are used.
         continue_from : Valuation, optional
             The valuation of an earlier call, also one that was read from a file. Its draws are continued, as
             if one call had made them all: by at least one batch, and by up to `max_fits` further fits. Data,
@@ -270,11 +262,11 @@ class DataShapley(BaseValuator):
         return _valuation(run, names, goals, provenance)
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
-        """Value new rows by what each adds to models of the rows that were fitted; needs ``keep_rows=True``.
+        """Value new rows by what each adds to models of the fitted rows; needs ``keep_rows=True``.
 
         A new row joins sets drawn from all rows of the table, as many as a row of the table has contributions
-        on average: `tolerance` and `max_fits` of the fit decide it. All new rows join the same sets, which
-        follow from the seed alone, so a value does not depend on the other new rows. Every set takes one fit,
+        on average: `tolerance` and `max_fits` of the fit determine it. All new rows join the same sets, which
+        depend on the seed only, so a value does not depend on the other new rows. Every set takes one fit,
         and one more for every new row.
 
         Only the distributional Shapley value is defined for rows outside the table (Ghorbani, Kim and Zou,
@@ -283,13 +275,12 @@ class DataShapley(BaseValuator):
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The rows. Columns are found by name, in any order. Categories that the rows of the table did not
-            have count as missing.
+            The rows. Columns are matched by name, in any order. New categories count as missing.
         y : array-like of shape (n_rows,)
-            Their labels. They are needed: models learn from a row only with its label.
+            Their labels. They are required: models learn from a row only with its label.
         sensitive_features : optional
-            Accepted so that valuators can be exchanged. It changes no value: what a row adds is measured on
-            other rows' groups.
+            Accepted so that valuators can be exchanged. It does not change values: what a row adds is
+            measured on the groups of other rows.
 
         Returns
         -------
@@ -299,28 +290,31 @@ class DataShapley(BaseValuator):
         Raises
         ------
         ValueError
-            If `semivalue` was another, no rows were kept, `y` is missing or holds a label that is not the
-            table's, or a column is missing.
+            If `semivalue` was another, no rows were kept, `y` is missing or has a label that the table does
+            not have, or a column is missing.
 
         Examples
         --------
+        The row at 0.4 with its right label, and with the wrong one:
+
         >>> import numpy as np
         >>> from sklearn.neighbors import KNeighborsClassifier
         >>> from fado import DataShapley
         >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0])[:, None]
-        >>> validation = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
+        >>> x = np.linspace(0, 1, 50)
+        >>> validation = x[:, None], x >= 0.5, None
         >>> valuator = DataShapley(
         ...     KNeighborsClassifier(1),
         ...     semivalue=("distributional", 4),
-        ...     max_fits=1_000,
+        ...     max_fits=90,
         ...     random_state=0,
         ...     n_jobs=1,
         ...     keep_rows=True,
         ... )
-        >>> fitted = valuator.fit(X, [0, 0, 0, 0, 1, 1, 1, 1], validation=validation)
-        >>> right, wrong = valuator.value([[0.4], [0.4]], [0, 1])["y"]
-        >>> bool(wrong < 0 < right)
-        True
+        >>> y = [0, 0, 0, 0, 1, 1, 1, 1]
+        >>> valuator = valuator.fit(X, y, validation=validation)
+        >>> valuator.value([[0.4], [0.4]], [0, 1])["y"].round(2)
+        array([ 0.02, -0.06])
         """
         check_is_fitted(self, "valuation_")
         told = self.valuation_.provenance
@@ -332,7 +326,7 @@ class DataShapley(BaseValuator):
             )
         if self._kept is None:
             raise ValueError(
-                "`DataShapley` has kept no rows to value new ones by: set `keep_rows=True` and call `fit` "
+                "`DataShapley` has kept no rows, which new rows join: set `keep_rows=True` and call `fit` "
                 "again."
             )
         if y is None:
@@ -349,16 +343,16 @@ class DataShapley(BaseValuator):
         draws = run.go_on(self.seed_, n_workers(self.n_jobs), 0, np.inf)
         for _ in tracked(draws, n_draws, what="draws", show=self.progress):
             pass
-        settings = {**told.settings, "y_given": True}
-        provenance = replace(told, algorithm=_ALGORITHM + NEW_ROWS, settings=settings)
         names = [own.name for own in variables]
-        valuation = _valuation(run, names, games[0].goals, provenance, slice(n_rows, None))
+        valuation = _valuation(
+            run, names, games[0].goals, of_new_rows(told, y_given=True), slice(n_rows, None)
+        )
         return valuation.with_rows(table.index, target_pattern(codes))
 
     def _default_models(self, n_columns: int) -> list[Any]:
-        """Give LightGBM, which takes any table and whose fits share what was binned.
+        """Return LightGBM, which takes any table and whose fits share the binned table.
 
-        Few rows per leaf, since sets are small; few bins, since with them a fit takes half the time.
+        Few rows per leaf, since sets are small; few bins, with which a fit takes half the time.
         """
         from lightgbm import LGBMClassifier
 
@@ -374,7 +368,7 @@ class DataShapley(BaseValuator):
         ]
 
     def _check(self) -> Any:
-        """Refuse settings that cannot work, and give the semivalue as plain data."""
+        """Raise an error for settings that cannot work, and return the semivalue as plain data."""
         check_metrics(self.performance, self.fairness, self.max_fpr)
         semivalue = read_semivalue(self.semivalue)
         if isinstance(self.tolerance, bool) or not isinstance(self.tolerance, int | float | np.number):
@@ -389,7 +383,7 @@ class DataShapley(BaseValuator):
         return semivalue
 
     def _most_fits(self, n_rows: int, run: Draws, semivalue: Any) -> int:
-        """Give how many fits may be spent, or say that they do not suffice."""
+        """Return the maximum number of fits, or raise an error if it is too small."""
         least = run.least_fits
         if self.max_fits is None:
             return max(least, min(max(_FITS_PER_ROW * n_rows, _LEAST_FITS), _MOST_FITS))
@@ -400,16 +394,11 @@ class DataShapley(BaseValuator):
             )
         return int(self.max_fits)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
 
 def _valuation(
     run: Draws, names: Sequence[str], goals: Goals, provenance: Provenance, rows: slice = slice(None)
 ) -> Valuation:
-    """Give the values that draws have told so far, of all rows or some."""
+    """Return the values from the draws so far, of all rows or some."""
     counts = run.means.count[rows].astype(np.int32)
     scales = effect_scales(names, goals.performance, goals.fairness)
     provenance = replace(provenance, settings={**provenance.settings, "n_draws": run.n_draws})
@@ -417,7 +406,7 @@ def _valuation(
 
 
 def _check_origin(earlier: Any, semivalue: Any) -> None:
-    """Refuse to go on from what no draws were left behind in."""
+    """Raise an error for a valuation without draws to continue."""
     if not isinstance(earlier, Valuation):
         raise TypeError(f"`continue_from` must be a Valuation, got {type(earlier).__name__}.")
     told = earlier.provenance
@@ -433,7 +422,7 @@ def _check_origin(earlier: Any, semivalue: Any) -> None:
 
 
 def _check_earlier(earlier: Valuation, provenance: Provenance, n_rows: int) -> None:
-    """Refuse to go on from other rows, settings or seeds than these."""
+    """Raise an error for a valuation of other rows, settings or seeds."""
     theirs, told, now = earlier.provenance, dict(earlier.provenance.settings), dict(provenance.settings)
     before_worths, worths = told.pop("full_worths", None), now.pop("full_worths")
     pairs = {
@@ -451,12 +440,12 @@ def _check_earlier(earlier: Valuation, provenance: Provenance, n_rows: int) -> N
             )
     if theirs.target_pattern != provenance.target_pattern or not _are_close(before_worths, worths):
         raise ValueError(
-            "`continue_from` was made of other rows or validation rows: pass the valuation of these rows."
+            "`continue_from` is of other rows or validation data: pass the valuation of these rows."
         )
 
 
 def _are_close(before: Any, now: Sequence[Sequence[float]]) -> bool:
-    """Tell whether a file holds these numbers, to rounding."""
+    """Return whether a file holds these numbers, to rounding."""
     try:
         theirs = np.array(before, dtype=np.float64)
     except (TypeError, ValueError):

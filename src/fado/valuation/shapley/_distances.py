@@ -1,4 +1,4 @@
-"""How far rows of mixed tables are from each other."""
+"""Distances between the rows of mixed tables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy.typing as npt
 from fado._messages import closest_names
 from fado.tabular import Column, Table
 
-__all__ = ["TablePoints", "read_points", "squared_distances"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 
@@ -24,10 +22,10 @@ _ROUNDING = 1e-12  # of two norms: what is left of a distance between equal rows
 
 @dataclass(frozen=True, eq=False)
 class TablePoints:
-    """Rows as their distances need them.
+    """Rows in the form that distances need.
 
-    `numbers` are the columns of numbers that are nowhere missing, `gaps` the others, `codes` the columns of
-    categories, 0 where they are missing; `weights` and `gap_weights` say what squared differences count. A
+    `numbers` are the columns of numbers without missing entries, `gaps` the others, `codes` the columns of
+    categories, 0 if they are missing; `weights` and `gap_weights` are the weights of squared differences. A
     sparse table has its numbers in standard deviations, with the squared length of each row, and
     nothing else.
     """
@@ -47,7 +45,7 @@ class TablePoints:
         return self.numbers.shape[1] if self.sparse is None else self.sparse.shape[1]
 
     def take(self, rows: Rows) -> TablePoints:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return replace(
             self,
             n_rows=len(rows),
@@ -96,7 +94,7 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
         pair, weight = _as_numbers(own, theirs)
         missing = np.isnan(pair[0])
         if missing.all() or (weight == 0 and not missing.any()):
-            continue  # it tells no two valued rows apart
+            continue  # it is the same for all valued rows
         if missing.any() or np.isnan(pair[1]).any():
             gaps.append(pair)
             gap_weights.append(weight)
@@ -120,10 +118,10 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
 
 
 def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray:
-    """Give the squared distance of every validation row from every valued one.
+    """Return the squared distance of every validation row from every valued one.
 
-    Pairs of equal entries have equal distances to the last bit, wherever they stand, except for sparse ones,
-    whose distances come by way of products.
+    Pairs of equal entries have equal distances to the last bit, wherever they are, except for sparse ones,
+    whose distances are computed from products.
     """
     if valued.sparse is not None:
         norms = validated.norms[:, None] + valued.norms  # type: ignore[index,operator]
@@ -154,7 +152,7 @@ def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray
 
 
 def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArray], float]:
-    """Give the numbers of both sides, and what their squared difference counts; 0 if they do not vary."""
+    """Return the numbers of both sides, and the weight of their squared difference; 0 if they do not vary."""
     if theirs.levels is not None and theirs.data.null_count < len(theirs):
         raise ValueError(
             f"Column {own.name!r} holds text among validation rows and numbers among the valued: convert it."
@@ -163,7 +161,7 @@ def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArr
     for numbers in pair:
         if np.isinf(numbers).any():
             raise ValueError(
-                f"Column {own.name!r} contains infinity, and nothing is near it: mend or drop those rows "
+                f"Column {own.name!r} contains infinity, and nothing is near it: correct or drop those rows "
                 "first, or mark the entries as missing."
             )
     known = pair[0][~np.isnan(pair[0])]
@@ -179,7 +177,7 @@ def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArr
 
 
 def _as_codes(own: Column, theirs: Column) -> tuple[Any, Any]:
-    """Give the categories of both sides as numbers: 0 is missing, and the last is none of the valued."""
+    """Return the categories of both sides as numbers: 0 is missing, and the last is new."""
     own_codes, own_levels = _levels(own)
     their_codes, their_levels = _levels(theirs)
     if len(own_levels) and len(their_levels) and (own.levels is None) != (theirs.levels is None):
@@ -212,8 +210,8 @@ def _sparse_points(valued: Table, validated: Table) -> tuple[TablePoints, TableP
         matrix.sum_duplicates()
         if not np.isfinite(matrix.data).all():
             raise ValueError(
-                "A sparse table of features must hold finite numbers, without missing ones: mend those rows, "
-                "or pass a dense table."
+                "A sparse table of features must hold finite numbers, without missing ones: correct those "
+                "rows, or pass a dense table."
             )
         sides.append(matrix)
     _, variance = mean_variance_axis(sides[0], axis=0)

@@ -1,16 +1,15 @@
-"""KNN-Shapley: what rows do to a vote of nearest neighbours, exactly.
+"""KNN-Shapley: the exact effect of rows on a vote of nearest neighbours.
 
-A set of rows is worth, to a validation row, the sum of the payoffs of those K of the set that are nearest to
-it, over K. With the payoffs in order of distance, the shares of all rows follow from one pass from the
-farthest to the nearest (Jia et al., 2019, "Efficient task-specific data valuation for nearest neighbor
-algorithms").
+The worth of a set of rows to a validation row is the sum of the payoffs of those K of the set that are
+nearest to it, divided by K. With the payoffs in order of distance, the shares of all rows follow from one
+pass from the farthest to the nearest (Jia et al., 2019).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -18,23 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_count
-from fado._messages import COMPARE_TARGET
+from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
-from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of
-from fado.valuation._base import BaseValuator, provenance_of, register_valuator
+from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of, units_of
+from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    check_metrics,
-    effect_scales,
-    ratio_coefficients,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, check_metrics, effect_scales, read_validation_rows
 from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
-
-__all__ = ["KNNShapley", "nearest_first", "rank_weights", "shares"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
@@ -45,11 +36,13 @@ _ENTRIES = 1 << 20  # distances that one worker holds at a time
 
 
 @register_valuator("knn-shapley")
+@insert_parameters(valuator_parameters)
+@dataclass(eq=False, repr=False)
 class KNNShapley(BaseValuator):
-    """Value every row by its Shapley value in a vote of nearest neighbours.
+    """Value rows by their Shapley value in a vote of nearest neighbours.
 
-    The label of a validation row is predicted by the votes of the K valued rows nearest to it. To one
-    validation row, a set of valued rows is worth the number of right votes among its K nearest rows, divided
+    The label of a validation row is predicted by the votes of the K valued rows nearest to it. The worth of a
+    set of valued rows to one validation row is the number of right votes among its K nearest rows, divided
     by K, also if the set has fewer than K rows; the empty set is worth 0. A set's worth is the mean over the
     validation rows, and the worth of all rows is the accuracy of the votes. The value of a row for ``"y"`` is
     its Shapley value: what it adds to a set of other rows, averaged over all orders in which rows can join.
@@ -58,10 +51,10 @@ class KNNShapley(BaseValuator):
 
     For a protected attribute, the value is the row's share in a ratio of rates. A validation row counts as
     predicted positive to the degree that its K votes are positive. A ratio is not a sum over validation rows,
-    so the share is taken in its linear approximation around the vote of all rows; only the groups with the
-    lowest and the highest rate play a part in it.
+    so the share is taken in its linear approximation around the vote of all rows; the groups with the lowest
+    and the highest rate determine it.
 
-    With `validation`, all valued rows vote on the rows of `validation`. Without it, each of `n_bags` bags
+    With `validation`, all valued rows vote on the validation data. Without it, each of `n_bags` bags
     leaves out some rows, every row once, and the other rows vote on them; a row's value is the sum of its
     shares over the bags.
 
@@ -70,7 +63,7 @@ class KNNShapley(BaseValuator):
     if they differ. A missing entry adds 1 against any other and 0 against another missing one. Of rows at the
     same distance, those that come first in the table count as nearer.
 
-    Votes have no weights. Without `validation`, `sample_weight` says how much each row counts where it is
+    Votes have no weights. Without `validation`, `sample_weight` is how much each row counts when it is
     validated; with `validation` it has no effect.
 
     Parameters
@@ -78,63 +71,57 @@ class KNNShapley(BaseValuator):
     n_neighbors : int, default=5
         How many rows vote, K.
     performance : {"accuracy"}, default="accuracy"
-        The metric that values for ``"y"`` are effects on. Other metrics are not sums over votes; use
+        The metric that the values of ``"y"`` are effects on. Other metrics are not sums over votes; use
         `TreeInfluence` or `DataShapley` for them.
     fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio that values for protected attributes are effects on. It needs a target of two classes.
+        The ratio that the values of protected attributes are effects on. It needs a target of two classes.
     n_bags : int, default=5
         How many bags; not used with `validation`.
-    random_state : int, RandomState or None, default=None
-        Seed of the bags.
-    n_jobs : int, optional
-        How many threads work; None uses every core. It never changes a value.
-    progress : bool, default=False
-        Whether to show a progress bar.
+    {random_state, n_jobs, progress}
 
     Attributes
     ----------
     valuation_ : Valuation
-        The values: signed effects, 0 is neutral. `counts` says how many bags held each row. There are no
+        The values: signed effects, 0 is neutral. `counts` is how many bags held each row. There are no
         standard errors and no agreement.
     bags_ : list of ndarray
         The positions of the rows that each bag left out; empty with `validation`.
-    seed_ : int
-        The seed; as `random_state` it gives the same values again.
+    {seed_}
+
+    See Also
+    --------
+    fado.TreeInfluence : Effects on a LightGBM model.
+    fado.DataShapley : Effects on any classifier, by training many models.
+
+    References
+    ----------
+    R. Jia, D. Dao, B. Wang, F. A. Hubis, N. M. Gurel, B. Li, C. Zhang, C. Spanos and D. Song (2019),
+    "Efficient Task-Specific Data Valuation for Nearest Neighbor Algorithms", VLDB, arXiv:1908.08619.
 
     Examples
     --------
+    The first 50 labels are wrong:
+
     >>> import numpy as np
     >>> from fado import KNNShapley
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(1000, 2))
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> y = (X[:, 0] > 0).astype(int)
-    >>> y[:50] = 1 - y[:50]  # wrong labels
-    >>> sex = rng.choice(["f", "m"], size=1000)
-    >>> valuation = KNNShapley(random_state=0).fit(X, y, sensitive_features={"sex": sex}).valuation_
-    >>> bool(valuation["y"][:50].mean() < 0 < valuation["y"][50:].mean())
-    True
-    >>> round(float(valuation["y"].sum()), 2)  # the accuracy of the votes
+    >>> y[:50] = 1 - y[:50]
+    >>> values = KNNShapley(random_state=0).fit(X, y).valuation_["y"]
+    >>> round(float(values[:50].sum()), 1), round(float(values[50:].sum()), 1)
+    (-0.1, 1.0)
+    >>> round(float(values.sum()), 2)  # the accuracy of the votes
     0.89
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        performance: str = "accuracy",
-        fairness: str = "fpr_ratio",
-        n_bags: int = 5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.performance = performance
-        self.fairness = fairness
-        self.n_bags = n_bags
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    n_neighbors: int = 5
+    _: KW_ONLY
+    performance: str = "accuracy"
+    fairness: str = "fpr_ratio"
+    n_bags: int = 5
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
 
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         n_neighbors = self._check(problem, validation)
@@ -177,7 +164,7 @@ class KNNShapley(BaseValuator):
         )
 
     def _check(self, problem: Problem, validation: Problem | None) -> int:
-        """Refuse settings that cannot work with these rows; give the number of neighbours."""
+        """Raise an error for settings that cannot work with these rows; return the number of neighbours."""
         n_neighbors = check_count("n_neighbors", self.n_neighbors, 1, _MOST_NEIGHBORS)
         check_metrics(self.performance, self.fairness)
         if self.performance != "accuracy":
@@ -189,9 +176,7 @@ class KNNShapley(BaseValuator):
         if validation is None:
             check_count("n_bags", self.n_bags, 2, MOST_BAGS)
             check_memory(problem.n_rows, self.n_bags)
-            n_units, units = problem.n_rows, "rows"
-            if problem.blocks is not None:
-                n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
+            n_units, units = units_of(problem)
             if n_units < self.n_bags:
                 raise ValueError(
                     f"`n_bags` must be at most the number of {units}, {n_units} (n_samples = {n_units}), got "
@@ -202,13 +187,13 @@ class KNNShapley(BaseValuator):
 
 @dataclass(frozen=True, eq=False)
 class _Vote:
-    """The labels of valued and of validation rows, as numbers, and what votes pay.
+    """The labels of valued and of validation rows, as numbers, and the payoffs of votes.
 
     A row's shares are added up over the validation rows of a cell: a label and a group. A metric's
-    coefficients are the same for all rows of a cell, but for their weights, and are known once all have
+    coefficients are the same for all rows of a cell, except for their weights, and are known once all have
     voted. `cells`, of shape (n_validated, n_attributes or 1), are odd for the positive label, if the target
-    has two; `sizes` says how many each column speaks of. With `rows`, votes pay for positive labels, right or
-    wrong.
+    has two; `sizes` is the number of cells of each column. With `rows`, votes pay for positive labels, right
+    or wrong.
     """
 
     valued: FloatArray
@@ -220,7 +205,7 @@ class _Vote:
     of_numbers: bool = False
 
     def payoffs(self, labels: FloatArray, row: int) -> FloatArray:
-        """Give what valued rows of such labels are paid by a validation row."""
+        """Return the payoffs of valued rows with these labels for a validation row."""
         if self.rows is not None:
             return labels
         own = self.validated[row]
@@ -265,7 +250,7 @@ def _vote_of_positives(problem: Problem, rows: ValidationRows) -> _Vote:
 
 
 def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[FloatArray, FloatArray]:
-    """Give the target of valued and of validation rows in units of its range."""
+    """Return the target of valued and of validation rows in units of its range."""
     validated = valued
     if validation is not None:
         source = validation.sources[0]
@@ -280,7 +265,7 @@ def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[
 
 
 def _codes(problem: Problem, validation: Problem) -> FloatArray:
-    """Give the validation rows' labels as the valued rows number them; -1 for one that they do not have."""
+    """Return the validation rows' labels with the codes of the valued rows; -1 for new labels."""
     source = validation.sources[0]
     codes, entries = source.encode()
     place = {label: code for code, label in enumerate(problem.target.classes)}
@@ -294,10 +279,10 @@ def _codes(problem: Problem, validation: Problem) -> FloatArray:
 
 
 def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
-    """Order positions by distance, each row of an array by itself; equally far ones come by position.
+    """Order positions by distance, each row of an array separately; equally far ones come by position.
 
-    The array, of numbers from 0 on, is used up. Distances count as equal if they are so to about ten digits:
-    each shares 64 bits with its position, which sort far faster than pairs of the two.
+    The array, of numbers from 0 on, is overwritten. Distances count as equal if they agree to about ten
+    digits: each shares 64 bits with its position, and these sort much faster than pairs of the two.
 
     Examples
     --------
@@ -317,7 +302,7 @@ def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
-    """Give what a payoff counts, by its rank: for the row itself, and against it and all that are nearer.
+    """Return the weights of a payoff by its rank: for the row itself, and against it and all nearer rows.
 
     Jia et al. have ``s[N] = a[N] / max(K, N)`` and ``s[i] = s[i + 1] + (a[i] - a[i + 1]) / max(K, i)``. Added
     up, ``s[i] = a[i] * own[i] - sum(a[l] * against[l] for l >= i)``.
@@ -330,7 +315,7 @@ def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]
 
 
 def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Give every row's Shapley value for one validation row, from payoffs by distance, the nearest first.
+    """Return every row's Shapley value for one validation row, from payoffs by distance, the nearest first.
 
     Examples
     --------
@@ -344,7 +329,7 @@ def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> Float
 
 
 class _Task(NamedTuple):
-    """Some validation rows of a round, and what is known of the rows that vote on them."""
+    """Some validation rows of a round, and the rows that vote on them."""
 
     valued: Rows
     validated: Rows
@@ -367,7 +352,7 @@ def _plan_tasks(
 def _hold_vote(
     task: _Task, shared: tuple[_Vote, TablePoints, int], stop: threading.Event
 ) -> tuple[_Task, npt.NDArray[np.int64], FloatArray, FloatArray]:
-    """Have the nearest rows vote on some validation rows; give their shares by cell, and what votes paid."""
+    """Let the nearest rows vote on some validation rows; return their shares by cell, and the payoffs."""
     vote, points, n_neighbors = shared
     n_valued = len(task.valued)
     cells, places = np.unique(vote.cells[task.validated], return_inverse=True)
@@ -400,7 +385,7 @@ def _values(
     n_neighbors: int,
     fairness: str,
 ) -> dict[str, FloatArray]:
-    """Give the values of every variable, from the rows' shares by cell."""
+    """Return the values of every variable, from the rows' shares by cell."""
     first, total = vote.sizes[0], vote.weights.sum()
     if vote.rows is None:
         return {"y": sums[:first].sum(axis=0) / total}
@@ -414,7 +399,7 @@ def _values(
     values = {"y": right / total}
     starts = accumulate(vote.sizes, initial=0)
     for number, (attribute, start) in enumerate(zip(vote.rows.attributes, starts, strict=False)):
-        coefficients = ratio_coefficients(vote.rows, attribute, fairness, degrees)
+        coefficients = vote.rows.ratio_coefficients(attribute, fairness, degrees)
         cells, n_cells = vote.cells[:, number] - start, vote.sizes[number]
         weights = np.bincount(cells, vote.weights, n_cells)
         factors = np.bincount(cells, coefficients, n_cells) / np.where(weights > 0, weights, 1.0)

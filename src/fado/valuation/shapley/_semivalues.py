@@ -1,10 +1,10 @@
 """Semivalues of games: what each player adds to the worth of a set of players, averaged over sets.
 
-A game is a function from the positions of some players to one worth, or several side by side. A sampler draws
-sets or orders of the players (`draw`), has a game say what they are worth (`evaluate`, which also counts the
-sets that it evaluated), and turns the worths into contributions, one per player and draw, whose mean over the
-draws is the semivalue (`contributions`). Draws come in batches, and a batch's contributions depend on that
-batch alone; `most_fits` says how many sets a draw evaluates at most, beside the empty and the full one.
+A game is a function from the positions of some players to one worth, or several in parallel. A sampler draws
+sets or orders of the players (`draw`), evaluates their worths with a game (`evaluate`, which also counts the
+sets), and turns the worths into contributions, one per player and draw, whose mean over the draws is the
+semivalue (`contributions`). Draws come in batches, and a batch's contributions depend on that batch only;
+`most_fits` is the maximum number of sets per draw, apart from the empty and the full one.
 """
 
 from __future__ import annotations
@@ -14,20 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-__all__ = [
-    "LeaveOneOut",
-    "Newcomers",
-    "Players",
-    "RunningMeans",
-    "Sampler",
-    "Subsets",
-    "Walks",
-    "generator_of",
-    "position_weights",
-    "precision_of",
-    "walk_ends",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Players = npt.NDArray[np.int64]
@@ -42,15 +28,15 @@ class Walks:
     """Shapley, distributional Shapley and Beta values: players join one after the other, in a random order.
 
     Walks of some of the players give distributional Shapley values. A draw is then an order of all players,
-    cut into walks; players whom the last walk lacks are drawn from the others, so that a walk may tell of
-    them a second time.
+    cut into walks; if the last walk lacks players, they are drawn from the others, so that a walk may
+    contribute to them a second time.
 
-    Where the worth is not asked for after every player but after steps of several, a player of a step of `m`
-    is given the step's whole change, less what `m - 1` others bring on average, as the batch's other walks
-    tell. Of `n` players, a step's others are drawn from the ``n - 1`` that are left, so with the step's
+    If the worth is not evaluated after every player but after steps of several, a player of a step of `m`
+    gets the step's whole change, less what `m - 1` others add on average in the batch's other walks. Of `n`
+    players, a step's others are drawn from the ``n - 1`` that are left, so with the step's
     change `c`, and its mean in the other walks `o`, a player contributes
-    ``(c * (n - 1) - o * n * (m - 1) / m) / (n - m)``. Where worths add up, this is right on average; the sum
-    over all players is right in any game. A change shared equally would pull values together `m` times.
+    ``(c * (n - 1) - o * n * (m - 1) / m) / (n - m)``. If worths add up, this is right on average; the sum
+    over all players is right in any game. A change shared equally would make values `m` times too similar.
 
     Parameters
     ----------
@@ -59,7 +45,7 @@ class Walks:
     n_steps : int, optional
         How many steps a walk has; None is one per player.
     beta : tuple of two numbers
-        The Beta distribution that weighs positions; (1, 1) weighs all alike, which gives Shapley values.
+        The Beta distribution that weights positions; (1, 1) weights all equally, which gives Shapley values.
     truncation : float
         A walk ends early when five worths in a row are as close to that of all players as this share of the
         difference between the worths of all and of none; what comes after contributes 0.
@@ -82,7 +68,7 @@ class Walks:
         weights = np.add.reduceat(position_weights(self._length, *beta), starts) / self._sizes
         left = n_players - self._sizes
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A step of all players tells nothing of one of them: the change is shared equally.
+            # A step of all players does not distinguish them: the change is shared equally.
             of_change = np.where(left > 0, (n_players - 1) / left, 1 / n_players)
             of_others = np.where(left > 0, n_players * (1 - 1 / self._sizes) / left, 0.0)
         self._of_change, self._of_others = ((weights * own)[:, None] for own in (of_change, of_others))
@@ -103,7 +89,7 @@ class Walks:
         return np.concatenate([whole, generator.permutation(np.concatenate([rest, again]))])
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give per walk the worths of none and after each step; the last one's where a walk ended."""
+        """Return per walk the worths of none and after each step; the last one's after a walk ended."""
         empty, full = game(drawn[:0]), game(np.arange(self._n_players))
         margin = self._truncation * np.abs(full - empty)
         worths = np.empty((len(drawn) // self._length, len(self.ends) + 1, len(empty)))
@@ -122,7 +108,7 @@ class Walks:
         return worths, n_fits
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give every player its part of the change at its step, weighed by the position."""
+        """Yield every player's part of the change at its step, weighted by the position."""
         changes = np.diff(np.stack(worths), axis=2)
         others = _means_of_others(changes.mean(axis=1))[:, None]  # walks of one draw are not independent
         own = self._of_change * changes - self._of_others * others
@@ -132,14 +118,14 @@ class Walks:
 
 
 class Newcomers:
-    """Distributional Shapley values of players who were not there: each joins the same sets of the others.
+    """Distributional Shapley values of new players: each joins the same sets of the others.
 
     Parameters
     ----------
     n_players, n_newcomers : int
         How many there are; newcomers are the last players of the game.
     length : int
-        How many players a set has at most, a newcomer included; every size is as likely.
+        How many players a set has at most, a newcomer included; every size is equally likely.
     batch : int
         How many sets to draw.
     """
@@ -154,21 +140,21 @@ class Newcomers:
         return generator.choice(self._n_players, generator.integers(self._length), replace=False)
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the worths of the set and of the set with each newcomer."""
+        """Return the worths of the set and of the set with each newcomer."""
         joined = [game(np.append(drawn, newcomer)) for newcomer in self._newcomers]
         return np.stack([game(drawn), *joined]), self.most_fits
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give every newcomer the difference to the set's own worth."""
+        """Yield for every newcomer the difference to the set's own worth."""
         for own in worths:
             yield self._newcomers, own[1:] - own[0]
 
 
 class Subsets:
-    """Banzhaf values: each player is in a random set or not, and every set tells of all players.
+    """Banzhaf values: each player is in a random set or not, and every set contributes to all players.
 
-    A player contributes twice the set's worth, less the mean worth of the batch's other sets, with the sign
-    that says whether the player is in: on average the worth with the player less the worth without.
+    A player contributes twice the set's worth, less the mean worth of the batch's other sets, with a positive
+    sign if the player is in: on average the worth with the player less the worth without.
     """
 
     batch = _SUBSETS_BATCH
@@ -182,11 +168,11 @@ class Subsets:
         return np.flatnonzero(generator.random(self._n_players) < 0.5)
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the set's worth."""
+        """Return the set's worth."""
         return game(drawn)[None], 1
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give every player twice the centred worth, negative for those who are out."""
+        """Yield for every player twice the centred worth, negative for those not in the set."""
         stacked = np.concatenate(worths)
         players = np.arange(self._n_players)
         for members, centred in zip(drawn, stacked - _means_of_others(stacked), strict=True):
@@ -196,7 +182,7 @@ class Subsets:
 
 
 class LeaveOneOut:
-    """Leave-one-out values: the worth of all players less that of all but one, which the draw's number is."""
+    """Leave-one-out values: the worth of all players less that of all but one, the draw's number."""
 
     batch = _LEFT_OUT_BATCH
     most_fits = 1
@@ -205,15 +191,15 @@ class LeaveOneOut:
         self._players = np.arange(n_players)
 
     def draw(self, number: int, generator: np.random.Generator) -> Players:
-        """Give the player to leave out."""
+        """Return the player to leave out."""
         return self._players[number : number + 1]
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the worths of all and of all but one."""
+        """Return the worths of all and of all but one."""
         return np.stack([game(self._players), game(np.delete(self._players, drawn))]), 1
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give the difference to the one player that it tells of."""
+        """Yield the difference for the player left out."""
         for player, (full, without) in zip(drawn, worths, strict=True):
             yield player, (full - without)[None]
 
@@ -222,13 +208,13 @@ Sampler = Walks | Newcomers | Subsets | LeaveOneOut
 
 
 def _means_of_others(figures: FloatArray) -> FloatArray:
-    """Give for every draw the mean of all others; of a single draw, its own."""
+    """Return for every draw the mean of all others; of a single draw, its own."""
     n_draws = len(figures)
     return figures if n_draws == 1 else (figures.sum(axis=0) - figures) / (n_draws - 1)
 
 
 def walk_ends(n_players: int, n_steps: int) -> Players:
-    """Give how many players have joined after each step of a walk: the steps grow evenly.
+    """Return how many players have joined after each step of a walk: the steps grow evenly.
 
     Examples
     --------
@@ -242,9 +228,9 @@ def walk_ends(n_players: int, n_steps: int) -> Players:
 
 
 def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
-    """Give what a marginal contribution counts by how many players were there before; the mean is 1.
+    """Return the weight of a marginal contribution by the number of players before it; the mean is 1.
 
-    Beta(1, 1) counts all alike; a larger `alpha` counts small sets more, a larger `beta` large ones
+    Beta(1, 1) weights all equally; a larger `alpha` weights small sets more, a larger `beta` large ones
     (Kwon and Zou, 2022).
 
     Examples
@@ -263,7 +249,7 @@ def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
 
 
 class RunningMeans:
-    """Mean and spread of the contributions of each row to each worth, as they come.
+    """Mean and spread of the contributions of each row to each worth.
 
     Parameters
     ----------
@@ -278,7 +264,7 @@ class RunningMeans:
 
     @classmethod
     def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> RunningMeans:
-        """Go on from what was known before."""
+        """Continue from known means, errors and counts."""
         resumed = cls(*mean.shape)
         resumed.mean = np.array(mean, dtype=np.float64)
         resumed.count = np.array(count, dtype=np.int64)
@@ -302,10 +288,10 @@ class RunningMeans:
 
 
 def precision_of(moments: RunningMeans) -> float:
-    """Give the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
+    """Return the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
 
-    It is that of the worth where it is largest. Where the values of a worth are all equal, so far no draw has
-    told rows apart, and it is infinite: the next draw may be the first that does.
+    It is that of the worth for which it is largest. If the values of a worth are all equal, no draw has
+    distinguished rows so far, and it is infinite: the next draw may be the first that does.
     """
     error = moments.standard_error.mean(axis=0)
     low, high = np.quantile(moments.mean, [0.05, 0.95], axis=0)
@@ -315,5 +301,5 @@ def precision_of(moments: RunningMeans) -> float:
 
 
 def generator_of(seed: int, number: int) -> np.random.Generator:
-    """Give the generator of one draw, which depends on nothing but the seed and the draw's number."""
+    """Return the generator of one draw, which depends only on the seed and the draw's number."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))

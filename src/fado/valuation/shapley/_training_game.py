@@ -14,14 +14,8 @@ from fado._checks import check_count
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
-from fado.valuation._bags import out_of_bag_sets, strata_of
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    decide,
-    measure_validation_rows,
-    ratio_coefficients,
-    read_validation_rows,
-)
+from fado.valuation._bags import out_of_bag_sets, strata_of, units_of
+from fado.valuation._validation_rows import ValidationRows, read_validation_rows
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
     Players,
@@ -32,15 +26,6 @@ from fado.valuation.shapley._semivalues import (
     generator_of,
     precision_of,
 )
-
-__all__ = [
-    "Draws",
-    "Goals",
-    "read_semivalue",
-    "sampler_for",
-    "training_games",
-    "with_newcomers",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -56,7 +41,7 @@ _MOST_ROWS = 10**9
 
 
 class Goals(NamedTuple):
-    """What models are measured by: two metrics, and the budget of false positives."""
+    """The two metrics that models are measured by, and the budget of false positives."""
 
     performance: str
     fairness: str
@@ -65,11 +50,11 @@ class Goals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingGame:
-    """Rows are the players, and a set's worth is measured on validation rows by the model trained on the set.
+    """Rows are the players; a set's worth is measured on validation data for the model trained on the set.
 
     The first worth is the performance. One follows for every protected attribute: its ratio, linear in the
-    decisions on the validation rows. No rows, and rows of one label, are worth what a model is that gives
-    every validation row the share of positives among them, and so predicts their most common label.
+    decisions on the validation rows. The worth of no rows, and of rows of one label, is that of a model that
+    predicts the share of positives for every validation row, and so their most common label.
 
     Parameters
     ----------
@@ -94,7 +79,7 @@ class TrainingGame:
     seed : int
         Of every fit, so that a set has one worth.
     sample_weight : ndarray or None
-        What each row of the table weighs in a fit.
+        The weight of each row of the table in a fit.
     full : ndarray or None
         The worths of all rows, once they are known.
     """
@@ -118,13 +103,13 @@ class TrainingGame:
         return len(self.rows)
 
     def __call__(self, members: npt.NDArray[np.int64]) -> FloatArray:
-        """Give the worths of some players, by their positions among `rows`, in any order."""
+        """Return the worths of some players, by their positions among `rows`, in any order."""
         if self.full is not None and len(members) == self.n_players:
             return self.full
         return self.worths_of(self.scores(np.sort(self.rows[members])))
 
     def scores(self, rows: Rows) -> FloatArray:
-        """Train on sorted rows, and give the validation rows' probabilities of the positive label."""
+        """Train on sorted rows, and return the validation rows' probabilities of the positive label."""
         weights = None
         if self.sample_weight is not None:
             rows = rows[self.sample_weight[rows] > 0]
@@ -150,15 +135,15 @@ class TrainingGame:
         elif self.positive == 0:
             scores = 1.0 - scores
         if not ((scores >= 0) & (scores <= 1)).all():
-            raise RuntimeError(f"{name} gave scores that are no probabilities on a set of {len(rows)} rows.")
+            raise RuntimeError(f"{name} gave scores that are not probabilities on a set of {len(rows)} rows.")
         return scores
 
     def worths_of(self, scores: FloatArray) -> FloatArray:
         """Measure scores of the validation rows."""
-        performance = measure_validation_rows(self.validated, scores, *self.goals)["y"]
+        performance = self.validated.measure(scores, *self.goals)["y"]
         if not self.coefficients.shape[1]:
             return np.array([performance])
-        predicted = decide(self.validated, scores, self.goals.max_fpr)
+        predicted = self.validated.decide(scores, self.goals.max_fpr)
         return np.concatenate([[performance], predicted @ self.coefficients])
 
 
@@ -172,12 +157,12 @@ def training_games(
     *,
     by_content: bool,
 ) -> list[TrainingGame]:
-    """Make the game of all rows, validated by others; or, without any, one game per fold.
+    """Make the game of all rows, with validation data; or, without any, one game per fold.
 
-    A fold's rows are measured by the models of all others. The ratios' coefficients are taken around the
+    A fold's rows are measured with the models of all others. The ratios' coefficients are taken around the
     models of all rows of each game, on all validation rows together; those of a fold count as often as there
     are folds, so that the mean over the games is linear in the decisions on all rows. With `by_content`, the
-    order of columns does not matter, which LightGBM alone can do.
+    order of columns does not matter, which only LightGBM supports.
     """
     validated = read_validation_rows(problem, validation, "DataShapley")
     parts: list[tuple[Any, Rows | Table, Any]]
@@ -209,8 +194,8 @@ def training_games(
     engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
     scores, predicted = [game.scores(game.rows) for game in games], np.zeros(validated.n_rows)
     for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
-        predicted[own] = decide(game.validated, game_scores, goals.max_fpr)
-    ratios = [ratio_coefficients(validated, own, goals.fairness, predicted) for own in validated.attributes]
+        predicted[own] = game.validated.decide(game_scores, goals.max_fpr)
+    ratios = [validated.ratio_coefficients(own, goals.fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([np.zeros((validated.n_rows, 0)), *ratios])
     found = []
     for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
@@ -244,11 +229,11 @@ def with_newcomers(
 
 
 def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]:
-    """Draw folds of which each holds both labels, as do the rows beside it: five, or as many as can be."""
+    """Draw folds that each hold both labels, inside and outside: five, or as many as possible."""
     counted = validated.weights > 0
     strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
     strata = np.unique(2 * strata + counted, return_inverse=True)[1]
-    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    n_units, _ = units_of(problem)
     generator = np.random.default_rng([seed, _FOLDS_STREAM])
     for n_folds in range(min(_MOST_FOLDS, n_units), _LEAST_FOLDS - 1, -1):
         for _ in range(_TRIES):
@@ -257,13 +242,13 @@ def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]
             if all(own.any() and not own.all() for own in labels):
                 return folds
     raise ValueError(
-        "DataShapley holds out parts of the validation rows, and each must have rows of both labels: pass "
+        "DataShapley holds out parts of the rows for validation, and each must have both labels: pass "
         "`validation`, or more rows of the rarer label."
     )
 
 
 class Draws:
-    """Draws, dealt over some games in turn and counted from the first one ever made."""
+    """Draws, dealt over some games in turn and counted from the first one of all calls."""
 
     def __init__(
         self, games: Sequence[TrainingGame], samplers: Sequence[Sampler], means: RunningMeans, n_draws: int
@@ -281,12 +266,12 @@ class Draws:
         return len(self.games) + self._batch * max(sampler.most_fits for sampler in self.samplers)
 
     def draws_for(self, most_fits: int) -> int:
-        """Count the draws that some fits suffice for, if no walk ends early."""
+        """Count the draws that a number of fits allows, if no walk ends early."""
         n_games, least = len(self.games), self.least_fits
         return self._batch * (1 if self._exact else (most_fits - n_games) // (least - n_games))
 
     def go_on(self, seed: int, workers: int, most_fits: int, tolerance: float) -> Iterator[None]:
-        """Draw batch after batch until values are precise or no fits are left, giving word of every draw."""
+        """Draw batch after batch until values are precise or no fits are left, yielding after every draw."""
         threads = self.games[0].engine.in_threads
         executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
         first = True
@@ -315,11 +300,9 @@ class Draws:
 
 
 def _play(
-    task: tuple[int, Players],
-    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
-    stop: threading.Event,
+    task: tuple[int, Players], shared: tuple[Sequence[TrainingGame], Sequence[Sampler]], stop: threading.Event
 ) -> tuple[FloatArray, int]:
-    """Have a draw evaluated; nobody waits for it once `stop` is set."""
+    """Evaluate a draw; end early once `stop` is set."""
     which, drawn = task
     games, samplers = shared
 
@@ -332,7 +315,7 @@ def _play(
 
 
 def read_semivalue(given: Any) -> Any:
-    """Give a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
+    """Return a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
     if isinstance(given, str) and given in _NAMES:
         return given
     if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
@@ -348,7 +331,7 @@ def read_semivalue(given: Any) -> Any:
 
 
 def sampler_for(semivalue: Any, n_players: int) -> Sampler:
-    """Give what draws sets of rows for a semivalue, or walks through them."""
+    """Return what draws sets of rows for a semivalue, or walks through them."""
     if semivalue == "banzhaf":
         return Subsets(n_players)
     if semivalue == "loo":

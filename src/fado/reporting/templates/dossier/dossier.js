@@ -15,9 +15,9 @@ function interval([value, low, high], write) {
 function lead() {
   const rows = Object.entries(content.parts).map(([part, count_]) => `${count(count_)} ${part === "train" ? "training" : part} rows`).join(", ");
   return [
-    `Asked for: ${content.asked}, on ${content.target}, at the budget: ${content.budget}.`,
+    `Required: ${content.asked}, on ${content.target}, at the budget: ${content.budget}.`,
     `${rows}. Models were selected on ${content.chosen_on} rows; all decide at the threshold that these rows set.` +
-      (parts.length > 1 ? " Test rows had no part in training or selection." : ""),
+      (parts.length > 1 ? " Test rows were not used in training or selection." : ""),
   ];
 }
 

@@ -1,4 +1,4 @@
-// What aiming would cost: the true-positive rate that each level of a ratio leaves.
+// The cost of reaching a line: the true-positive rate at each level of a ratio.
 
 const RATIOS = ["fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio"];
 const RATIO_NAMES = { fpr_ratio: "False positives", tpr_ratio: "True positives", fnr_ratio: "False negatives", selection_rate_ratio: "Selections" };
@@ -41,7 +41,7 @@ function tradeOffPlot(box, curve, line, marks, label_) {
     for (const point of marked) {
       put(svg, "line", { x1: x(point.ratio), x2: x(point.ratio), y1: y(Math.min(most, point.tpr + reach(point))), y2: y(Math.max(least, point.tpr - reach(point))), class: "whisker" });
     }
-    const named = [[marks.sure, "sure of it", "--c1"], [marks.answer, "at the line", "--accent"], [marks.untouched, "untouched", "--card"]];
+    const named = [[marks.sure, "line reached with confidence", "--c1"], [marks.answer, "line reached", "--accent"], [marks.untouched, "untouched", "--card"]];
     for (const [place, text, color] of named) {
       if (!known(place)) continue;
       const point = curve[place], mark = put(svg, "circle", { cx: x(point.ratio), cy: y(point.tpr), r: 6, "stroke-width": 2, "data-mark": text });
@@ -67,8 +67,8 @@ function drawAim(state, about, attribute) {
   controls.hidden = !aim;
   answer.replaceChildren();
   if (!aim) {
-    box.append(el("p", { class: "note" }, "The values came without the models' probabilities of these labels and groups, which this needs: value the rows with ",
-      el("code", {}, "OutOfBagEntropy(keep_probabilities=True)"), ", or let explore make the values."));
+    box.append(el("p", { class: "note" }, "This part needs probabilities of labels and groups, which the values do not contain: value the rows with ",
+      el("code", {}, "OutOfBagEntropy(keep_probabilities=True)"), ", or let explore compute the values."));
     return;
   }
   for (const button of controls.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.ratio === state.ratio));
@@ -82,12 +82,12 @@ function drawAim(state, about, attribute) {
     card.append(el("div", { class: "legend" }, el("span", {}, aimKey("--accent"), own.title),
       el("span", {}, aimKey("--c1"), `its lower bound at ${+(100 * aim.confidence).toFixed(1)} % confidence (dashed)`),
       el("span", {}, aimKey("--card", true), "untouched"),
-      marks.answer ? el("span", {}, aimKey("--accent", true), `at ${aim.line} by estimate`) : null,
-      marks.sure && marks.sure !== marks.answer ? el("span", {}, aimKey("--c1", true), `at ${aim.line} by its lower bound`) : null), picture);
+      marks.answer ? el("span", {}, aimKey("--accent", true), `estimate reaches ${aim.line}`) : null,
+      marks.sure && marks.sure !== marks.answer ? el("span", {}, aimKey("--c1", true), `lower bound reaches ${aim.line}`) : null), picture);
     tradeOffPlot(picture, curve, aim.line, marks, `True-positive rate by ${own.title}. ${own.sentences.join(" ")}`);
-    if (marks.answer || marks.sure) picture.append(el("p", { class: "small" }, "Upright bars: 95 % interval of the difference to untouched, by the positives that are decided differently."));
+    if (marks.answer || marks.sure) picture.append(el("p", { class: "small" }, "Vertical bars: 95 % interval of the difference from untouched, computed from the positives whose decision changes."));
   }
-  card.append(el("p", { class: "small" }, name(aim.note)), el("p", { class: "small" }, "To go on: ",
+  card.append(el("p", { class: "small" }, name(aim.note)), el("p", { class: "small" }, "Next: ",
     el("code", {}, `AimedEstimator(estimator, ratio="${own.ratio}", at_least=${aim.line})`), " in Python, ",
     el("code", {}, `fado aim DATA --target COL --protected COL --ratio ${own.ratio}=${aim.line} --out DIR`), " on the command line."));
   card.append(el("details", {}, el("summary", {}, "Numbers"), el("div", { class: "wide" }, table([

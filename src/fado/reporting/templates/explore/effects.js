@@ -1,10 +1,10 @@
-// What rows do to the model. It follows the page's choice of an attribute.
+// The effects of rows on the model, for the attribute that is selected on the page.
 
 const REACH = 1.96; // errors to either side: a 95 % interval
-const ACTIONS = { remove: "removed", halve: "weighed by half", relabel: "relabelled" };
+const ACTIONS = { remove: "removed", halve: "weight halved", relabel: "relabelled" };
 
 document.getElementById("values").before(
-  el("section", { id: "effects" }, el("h2", {}, "What rows do to the model"), el("div", { "data-part": "" })));
+  el("section", { id: "effects" }, el("h2", {}, "Effects of rows on the model"), el("div", { "data-part": "" })));
 
 // Write numbers with their signs, and with as many decimals as the largest of them needs.
 function signedLike(numbers) {
@@ -99,7 +99,7 @@ function panel(panels, title) {
 
 function drawCells(box, effects, about) {
   const card = el("article", { class: "card below", "data-effects": "cells" }, el("h3", {}, "Effect per group and label"),
-    el("p", { class: "small" }, `Sums of the values of all rows of a cell. Red: below 0. ${count(effects.harmful)} rows (${percent(effects.harmful / about.rows)}) have a negative effect on the ratio.`));
+    el("p", { class: "small" }, `Sums of the effects of all rows of a group and label. Red: below 0. ${count(effects.harmful)} rows (${percent(effects.harmful / about.rows)}) have a negative effect on the ratio.`));
   box.append(card);
   const panels = sideBySide(card);
   for (const [key, title] of metricsOf(effects)) {
@@ -120,8 +120,8 @@ function drawCells(box, effects, about) {
 function drawRemoval(box, effects) {
   const points = effects.curve.filter((p) => p.measured !== null);
   if (!points.length) return;
-  const card = el("article", { class: "card below", "data-effects": "curve" }, el("h3", {}, "If the most harmful rows went"),
-    el("p", { class: "small" }, "Measured changes; bars are 95 % intervals, a grey point has no measurable change."));
+  const card = el("article", { class: "card below", "data-effects": "curve" }, el("h3", {}, "Removing the most harmful rows"),
+    el("p", { class: "small" }, "Measured changes. Bars are 95 % intervals; at a grey point there is no measurable change."));
   box.append(card);
   const panels = sideBySide(card);
   for (const [key, title] of metricsOf(effects)) {
@@ -136,14 +136,14 @@ function drawRemoval(box, effects) {
 
 function drawEffectSlices(box, effects, about) {
   const measured = effects.measured !== null, tried = Object.keys(ACTIONS).filter((key) => effects.slices.some((s) => s.measured && s.measured[key]));
-  const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `What slices do to the ${effects.ratio}` : "Slices to look at"),
-    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics on rows that the effects were not measured on, with 95 % intervals." : " What removing them would do was not measured."} A slice is a place to look at, not one to delete.`));
+  const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `Slices and the ${effects.ratio}` : "Slices to look at"),
+    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics are measured on validation data, which was not used to compute effects, with 95 % intervals." : " The effect of removing them was not measured."} Look at the rows of a slice before you delete any.`));
   box.append(card);
   if (!effects.slices.length) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
     return;
   }
-  const foretold = metricsOf(effects).filter(([key]) => effects.slices.some((s) => known(s[`${key}_change`])));
+  const forecast = metricsOf(effects).filter(([key]) => effects.slices.some((s) => known(s[`${key}_change`])));
   card.append(table([
     { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
     { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, known(s.p_value) ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
@@ -151,16 +151,16 @@ function drawEffectSlices(box, effects, about) {
       label: ACTIONS[action], text: true,
       of: (s) => (s.measured[action] ? metricsOf(effects).map(([key, title]) => el("span", { class: "condition" }, el("span", { class: "small" }, `${title} `), changeCell(s.measured[action], key))) : "not tried"),
     })),
-    ...foretold.map(([key, title]) => ({ label: `${title}: foretold for removing`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
+    ...forecast.map(([key, title]) => ({ label: `${title}: forecast for removing`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
   ], effects.slices));
-  if (foretold.length && effects.forecast_note) card.append(el("p", { class: "small" }, name(effects.forecast_note)));
+  if (forecast.length && effects.forecast_note) card.append(el("p", { class: "small" }, name(effects.forecast_note)));
 }
 
 function drawHarmful(box, effects, about) {
   if (!effects.rows.length) return;
   const write = signedLike(effects.rows.map((r) => r.ratio_effect));
   const card = el("article", { class: "card below", "data-effects": "rows" }, el("h3", {}, "Most harmful rows"),
-    el("p", { class: "small" }, `Row numbers, counted from 0, with the effect on the ${effects.ratio}.`),
+    el("p", { class: "small" }, `Row numbers (the first row is 0) and their effect on the ${effects.ratio}.`),
     el("div", { class: "rows" }, effects.rows.map((row) => el("span", {}, `${row.row} `, el("span", { class: "small" }, write(row.ratio_effect))))));
   for (const row of effects.rows.filter((one) => one.features)) {
     card.append(el("details", {}, el("summary", {}, `Row ${row.row}`), el("p", { class: "facts" },
@@ -176,7 +176,7 @@ function drawMeasured(box, effects) {
     return;
   }
   const before = metricsOf(effects).filter(([key]) => known(measured.before[key])).map(([key, title]) => `${title} ${digits(measured.before[key])}${known(measured.before[`${key}_error`]) ? ` ± ${digits(REACH * measured.before[`${key}_error`])}` : ""}`);
-  box.append(el("p", { class: "lead", "data-effects": "measured" }, name(`Found by effects on one half of the rows (${count(measured.search_rows)}), measured on the other half (${count(measured.validation_rows)}), ${count(measured.fits)} fits.${before.length ? ` Before anything is changed: ${before.join(", ")}.` : ""}${measured.note ? ` ${measured.note}` : ""}`)));
+  box.append(el("p", { class: "lead", "data-effects": "measured" }, name(`Slices were found on one half of the rows (${count(measured.search_rows)}) and measured on the other half (${count(measured.validation_rows)}), with ${count(measured.fits)} fits.${before.length ? ` Before any change: ${before.join(", ")}.` : ""}${measured.note ? ` ${measured.note}` : ""}`)));
 }
 
 function drawEffects() {
@@ -185,7 +185,7 @@ function drawEffects() {
   if (!effects) return;
   if (effects.lead) box.append(el("p", { class: "lead" }, name(effects.lead)));
   if (effects.now && effects.measured === null) {
-    box.append(el("p", { class: "lead" }, `On rows that they had not seen, the models behind these values have a ${effects.ratio} of ${digits(effects.now.ratio)}${effects.performance && known(effects.now.performance) ? ` and a ${effects.performance} of ${digits(effects.now.performance)}` : ""}.`));
+    box.append(el("p", { class: "lead" }, `On rows that they were not trained on, the models behind these values have a ${effects.ratio} of ${digits(effects.now.ratio)}${effects.performance && known(effects.now.performance) ? ` and a ${effects.performance} of ${digits(effects.now.performance)}` : ""}.`));
   }
   drawMeasured(box, effects);
   drawEffectSlices(box, effects, about);

@@ -1,4 +1,4 @@
-// What is chosen, where it is kept (the address' fragment, so that a view can be linked to), and drawing it.
+// The state of the page, kept in the fragment of the address so that a view can be linked to; and drawing it.
 
 const summary = JSON.parse(document.getElementById("data").textContent);
 const about = summary.about;
@@ -65,10 +65,10 @@ function drawAbout() {
   else if (target.positive !== null) box.append(" (positive: ", name(target.positive), ")");
   else box.append(` (${target.classes.length} classes)`);
   box.append(`. Values: ${about.algorithm}${about.bags ? `, ${about.bags} bags` : ""}.`);
-  if (about.weights_given) box.append(" Weights count in the models; this page counts rows.");
+  if (about.weights_given) box.append(" The models use the sample weights; this page counts rows.");
   if (about.rows_without_value) box.append(` ${count(about.rows_without_value)} rows without a value are left out.`);
   document.getElementById("footer").append(
-    `Made by FADO ${about.version}. Intervals are 95 % intervals; that of the widest gap among several groups holds for all pairs of groups at once. Groups of fewer than 10 rows are never named. This page holds counts and means, loads nothing and sends nothing.`);
+    `Made by FADO ${about.version}. Intervals are 95 % intervals. The interval of the widest gap between several groups holds for all pairs of groups together. Groups with fewer than 10 rows are never named. This page contains counts and means; it loads nothing and sends nothing.`);
 }
 
 function drawAll() {

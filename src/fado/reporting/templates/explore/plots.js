@@ -13,7 +13,7 @@ function barPlot(box, bars, format, label_) {
       const y = index * row + 4;
       label(svg, { x: 0, y: y + 15 }, bar.group, left - 8);
       if (!known(bar.number)) {
-        put(svg, "text", { x: left + 4, y: y + 15, class: "soft" }, "too few rows to tell");
+        put(svg, "text", { x: left + 4, y: y + 15, class: "soft" }, "too few rows");
         return;
       }
       put(svg, "rect", { x: Math.min(x(0), x(bar.number)), y: y + 2, width: Math.max(1, Math.abs(x(bar.number) - x(0))), height: 18, rx: 2 }).style.fill = "var(--bar)";
@@ -74,7 +74,7 @@ function ridgePlot(box, bands, scale, axis) {
 function planePlot(box, counts, corners, xScale, yScale, xAxis, yAxis) {
   const size = Math.min(460, Math.max(240, box.clientWidth - 36)) - 30;
   const most = Math.max(...counts.flat(), 1);
-  drawing(box, size + 44, "Density of rows over the plane of both values", (svg, width) => {
+  drawing(box, size + 44, "Density of rows by both values", (svg, width) => {
     const left = 26, bins = counts.length, cell = Math.floor(Math.min(size, width - left - 4) / bins), side = cell * bins;
     counts.forEach((row, zBin) => row.forEach((number, yBin) => {
       if (!number) return;

@@ -1,7 +1,7 @@
-// Rows without labels beside the labelled ones. It stands only on pages that have some, and follows the page's choice of an attribute.
+// Unlabelled rows next to the labelled ones, on pages that have some, for the attribute that is selected.
 
 document.getElementById("plane").after(
-  el("section", { id: "pool" }, el("h2", {}, "Rows without labels"), el("div", { "data-part": "" })));
+  el("section", { id: "pool" }, el("h2", {}, "Unlabelled rows"), el("div", { "data-part": "" })));
 
 const MOST_SHIFTS = 12; // columns in the picture; the table has more
 const KINDS_OF_ROWS = ["labelled", "pool"];
@@ -26,14 +26,14 @@ function poolValues(box, part, attribute) {
       ...(told.some((r) => known(r.epistemic)) ? [{ label: "epistemic part", of: (r) => write(r.epistemic) }] : []),
     ], told)));
     if (known(part[key].pool.epistemic)) {
-      card.append(el("p", { class: "small" }, `Epistemic part in the pool: ${write(part[key].pool.epistemic)} on average. So much of the doubt comes from models that differ from each other, and further labels could settle it.`));
+      card.append(el("p", { class: "small" }, `Epistemic part in the pool: ${write(part[key].pool.epistemic)} on average. This part of the uncertainty comes from models that disagree with each other; more labels could reduce it.`));
     }
   }
 }
 
 function poolPlanes(box, part, attribute) {
   const plane = attribute.plane, [ofTarget, ofAttribute] = ["v_y", "v_z"].map((key) => scaleOf(plane, key));
-  const card = el("article", { class: "card below", "data-pool": "planes" }, el("h3", {}, "Both values at once"), el("p", {}, part.sentence));
+  const card = el("article", { class: "card below", "data-pool": "planes" }, el("h3", {}, "Both values together"), el("p", {}, part.sentence));
   const grid = el("div", { class: "halves" });
   card.append(grid);
   box.append(card);
@@ -42,7 +42,7 @@ function poolPlanes(box, part, attribute) {
     grid.append(side);
     planePlot(side, one.counts, one.corners, ofTarget, ofAttribute, `v_y: ${plane.titles[0]} ${about.target.name} →`, `v_z: ${plane.titles[1]} ${attribute.name} →`);
   }
-  card.append(el("p", { class: "small" }, "Darker: more of the rows of that picture. Both are cut where the labelled rows are."));
+  card.append(el("p", { class: "small" }, "Darker: more rows. Both charts use the cuts of the labelled rows."));
 }
 
 function poolShifts(box, shifts) {
@@ -51,7 +51,7 @@ function poolShifts(box, shifts) {
   const clear = shifts.columns.filter((c) => c.is_clear).slice(0, MOST_SHIFTS);
   if (clear.length) {
     barPlot(card, clear.map((c) => ({ group: c.column, number: c.distance, reference: c.chance })), "number", "Distance between labelled and unlabelled rows per column");
-    card.append(el("p", { class: "small" }, "Distance from 0 to 1: of numbers the widest gap between the shares of rows up to any of them (Kolmogorov and Smirnov), of levels the share of rows that would have to change theirs (total variation). Dashed: what chance alone stays below, in all columns at once, 95 times out of 100; those farthest beyond it come first."));
+    card.append(el("p", { class: "small" }, "Distance from 0 to 1: for numbers the Kolmogorov-Smirnov distance (the widest gap between the two distribution functions), for categories the total variation (the share of rows that would have to change). Dashed: the distance that chance alone does not exceed in any column, 95 times out of 100. Columns farthest above it come first."));
   }
   if (!shifts.columns.length) return;
   card.append(el("details", {}, el("summary", {}, "Numbers"), table([
@@ -68,7 +68,7 @@ function poolSlices(box, pool, part, attribute) {
   const { alpha, mean, slices } = part.utility, write = writerOf(scaleOf(attribute.alpha.utilities.linear));
   const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
   const card = el("article", { class: "card below", "data-slices": "pool" }, el("h3", {}, "Where labels are worth most"),
-    el("p", { class: "small" }, `Slices of the pool with a linear utility (alpha ${alpha.toFixed(2)}) above the pool's mean of ${write(mean)} beyond chance, clearest first${pool.rows_searched < pool.rows ? `; searched in ${count(pool.rows_searched)} rows drawn at random, counted in all` : ""}. Does not move with the slider.`));
+    el("p", { class: "small" }, `Slices of the pool whose mean linear utility (alpha ${alpha.toFixed(2)}) is above the pool's mean of ${write(mean)} beyond chance, clearest first${pool.rows_searched < pool.rows ? `; searched in ${count(pool.rows_searched)} rows drawn at random, counted in all rows` : ""}. The slider does not change this table.`));
   box.append(card);
   if (!slices.length) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
@@ -85,7 +85,7 @@ function poolSlices(box, pool, part, attribute) {
 
 function drawPool() {
   const pool = summary.pool, attribute = summary.attributes[state.attribute], shown = pool.attributes[state.attribute], box = part("pool");
-  box.append(el("p", { class: "lead" }, `A pool of ${count(pool.rows)} rows without labels, beside the ${count(about.rows)} labelled ones.${pool.rows_without_value ? ` ${count(pool.rows_without_value)} rows without a value are left out.` : ""}`));
+  box.append(el("p", { class: "lead" }, `A pool of ${count(pool.rows)} unlabelled rows, next to the ${count(about.rows)} labelled ones.${pool.rows_without_value ? ` ${count(pool.rows_without_value)} rows without a value are left out.` : ""}`));
   if (pool.caution) box.append(el("p", { class: "lead" }, name(pool.caution)));
   poolValues(box, shown, attribute);
   poolPlanes(box, shown, attribute);

@@ -1,6 +1,6 @@
 // The parts of the page that do not move with the slider.
 
-const MOST_PER_SLICE = 4; // groups whose outcome is told one by one
+const MOST_PER_SLICE = 4; // groups whose outcomes are listed one by one
 
 function drawAnswers(attribute) {
   part("answers").append(el("div", { class: "card answers" }, attribute.answers.map((one) =>
@@ -31,16 +31,16 @@ function drawBiases(attribute, about) {
   document.getElementById("left-out").replaceChildren(...groupList(attribute.left_out, attribute.groups, about.outcome));
 }
 
-// A target of several labels and no positive one: what each group has of each.
+// For a target with several labels and no positive one: each group's share of each label.
 function labelShares(bias) {
-  return el("details", {}, el("summary", {}, "Every label's share per group"), el("div", { class: "wide" }, table([
+  return el("details", {}, el("summary", {}, "Share of every label per group"), el("div", { class: "wide" }, table([
     { label: "label", text: true, of: (l) => name(l.label) },
     { label: "all rows", of: (l) => percent(l.share) },
     ...bias.labels_per.map((group, i) => ({ label: group, of: (l) => percent(l.groups[i]) })),
   ], bias.labels)));
 }
 
-// Which groups are left out of comparisons, and all groups with their rows; of a sample also their rows in all files.
+// The groups that are not compared, and all groups with their rows; for a sample also their rows in all files.
 function groupList(sentence, groups = [], outcome) {  // of one attribute, the slider lists none again
   const inAll = groups.some((g) => known(g.in_all)), rates = groups.some((g) => known(g.rate_in_all));
   if (!sentence && !inAll) return [];
@@ -91,8 +91,8 @@ function drawStability(found, about) {
   const box = document.getElementById("stability");
   if (!found) return;
   box.hidden = false;
-  box.append(el("h3", {}, "Would another run rank rows alike?"), el("p", {}, name(found.sentence)));
-  for (const [variation, change] of Object.entries(found.changes)) box.append(el("p", { class: "small" }, `Other ${variation}: `, name(change), "."));
+  box.append(el("h3", {}, "Would another run rank the rows the same way?"), el("p", {}, name(found.sentence)));
+  for (const [variation, change] of Object.entries(found.changes)) box.append(el("p", { class: "small" }, `With other ${variation}: `, name(change), "."));
   for (const note of found.notes) box.append(el("p", { class: "small" }, name(note)));
   if (!found.rows.length) return;
   box.append(el("details", {}, el("summary", {}, "Numbers"), el("div", { class: "wide" }, table([
@@ -101,7 +101,7 @@ function drawStability(found, about) {
     { label: "group", text: true, of: (r) => name(r.group) },
     { label: "rows", of: (r) => count(r.rows) },
     { label: "rank correlation", of: (r) => digits(r.rank_agreement), strong: true },
-    { label: "highest tenth stays", of: (r) => percent(r.top_overlap) },
+    { label: "overlap of the highest tenths", of: (r) => percent(r.top_overlap) },
   ], found.rows))));
 }
 
@@ -127,43 +127,43 @@ function drawPlane(attribute, about) {
 function drawColumns(attribute, about) {
   const box = part("columns"), columns = attribute.columns;
   if (!columns.columns.length) {
-    box.append(el("p", { class: "note" }, "The features came as a matrix without columns to name."));
+    box.append(el("p", { class: "note" }, "The features are a matrix without column names."));
     return;
   }
   const byGains = columns.basis === "gains", key = byGains ? "gain" : "alone", every = columns.columns;
   const drawn = columns.drawn.map((place) => every[place]), total = every.length + columns.not_shown;
-  const told = (c) => (c.is_target ? " (target)" : c.left_out ? " (kept from these models)" : "");
+  const told = (c) => (c.is_target ? " (target)" : c.left_out ? " (hidden from these models)" : "");
   const card = el("article", { class: "card" }, el("p", {}, name(columns.sentence)));
   box.append(card);
   card.append(el("p", { class: "small" }, byGains
-    ? "Shares of the split gain of the models that made the values. A column that gives the group away is a proxy; one that also matters for the target is what a model will use, and carries the group with it."
-    : "Share of the variance that a column explains alone. A column that gives the group away is a proxy of it."));
-  if (drawn.length < total) card.append(el("p", { class: "small" }, `The ${count(drawn.length)} of ${count(total)} columns that matter most, for the attribute or for the target.`));
-  card.append(legend([`gives ${attribute.name} away`, `matters for ${about.target.name}`]));
-  pairPlot(card, drawn.map((c) => ({ name: `${c.name}${told(c)}`, numbers: [c[`${key}_z`], c[`${key}_y`]] })), "Columns by what they say of the attribute and of the target");
+    ? "Shares of the split gain of the models that computed the values. A column that reveals the group is a proxy for it. If the column also matters for the target, a model will use it, and with it the group."
+    : "Share of the variance that a column explains alone. A column that reveals the group is a proxy for it."));
+  if (drawn.length < total) card.append(el("p", { class: "small" }, `The ${count(drawn.length)} of ${count(total)} columns that matter most for the attribute or for the target.`));
+  card.append(legend([`reveals ${attribute.name}`, `matters for ${about.target.name}`]));
+  pairPlot(card, drawn.map((c) => ({ name: `${c.name}${told(c)}`, numbers: [c[`${key}_z`], c[`${key}_y`]] })), "Columns by how much they reveal the attribute and matter for the target");
   card.append(el("details", {}, el("summary", {}, drawn.length < total ? `Show all ${count(total)} columns` : "Numbers"), table([
     { label: "column", text: true, of: (c) => [name(c.name), told(c)] },
     { label: "gain for the attribute", of: (c) => percent(c.gain_z), strong: true },
     { label: "gain for the target", of: (c) => percent(c.gain_y) },
-    { label: "explains of the attribute, alone", of: (c) => percent(c.alone_z) },
-    { label: "explains of the target, alone", of: (c) => percent(c.alone_y) },
-  ], every), columns.not_shown ? el("p", { class: "small" }, `${count(columns.not_shown)} more columns are weaker.`) : null));
+    { label: "explains the attribute, alone", of: (c) => percent(c.alone_z) },
+    { label: "explains the target, alone", of: (c) => percent(c.alone_y) },
+  ], every), columns.not_shown ? el("p", { class: "small" }, `${count(columns.not_shown)} more columns have smaller shares.`) : null));
 }
 
 function drawSuspicious(attribute, about) {
   const box = part("suspicious"), found = attribute.suspicious;
   if (!found) {
-    box.append(el("p", { class: "note" }, "The values came without the models' agreement with the labels, which this needs."));
+    box.append(el("p", { class: "note" }, "This part needs the models' agreement with the labels, which the values do not contain."));
     return;
   }
   const what = about.target.kind === "classes" ? "label" : "number";
-  box.append(el("p", { class: "lead" }, name(found.rule), ` Some are mistakes in the data, some are rare but right: look before acting. Where one group has more of them, its ${what}s deserve a second look.`));
+  box.append(el("p", { class: "lead" }, name(found.rule), ` Some of them are errors in the data, others are rare but correct: check them before you change anything. If one group has more of them, check its ${what}s first.`));
   const grid = el("div", { class: "halves" });
   box.append(grid);
   const left = el("article", { class: "card" }, el("h3", {}, `Contradicted ${what}s per group`), el("p", {}, found.sentence));
   grid.append(left);
   barPlot(left, found.groups.map((g) => ({ group: g.group, number: g.share, low: g.low, high: g.high, reference: g.expected })), "percent", `Contradicted ${what}s per group`);
-  if (found.groups.some((g) => known(g.expected))) left.append(el("p", { class: "small" }, "dashed: what the models' own doubt would expect"));
+  if (found.groups.some((g) => known(g.expected))) left.append(el("p", { class: "small" }, "dashed: the share that the models' own probabilities predict"));
   left.append(el("details", {}, el("summary", {}, `By group and ${what}`), table([
     { label: "group", text: true, of: (c) => name(c.group) },
     { label: what, text: true, of: (c) => name(c.label) },
@@ -172,7 +172,7 @@ function drawSuspicious(attribute, about) {
     { label: "95 % interval", of: (c) => `${percent(c.low)} to ${percent(c.high)}` },
   ], found.labels)));
   const right = el("article", { class: "card", "data-rows": "" }, el("h3", {}, "Most contradicted rows"),
-    el("p", { class: "small" }, `Row numbers, counted from 0, with the models' agreement with the ${what}.`));
+    el("p", { class: "small" }, `Row numbers (the first row is 0) and the models' agreement with the ${what}.`));
   grid.append(right);
   for (const group of found.rows) {
     if (!group.rows.length) continue;
@@ -184,15 +184,15 @@ function drawSuspicious(attribute, about) {
         name(about.target.name), ": ", name(row.label), row.features.flatMap(([column, value]) => [" · ", name(column), ": ", name(value)]))));
     }
   }
-  const lists = [["least_agreement", `Where models agree least with the ${what}s`, `Noisy ${what}s, or rows that are merely hard. Clearest first.`]];
+  const lists = [["least_agreement", `Where models agree least with the ${what}s`, `These ${what}s are noisy, or the rows are hard to predict. Clearest first.`]];
   if (found.beyond_doubt) {
-    lists.unshift(["beyond_doubt", "Where labels contradict models beyond their doubt", "Agreement is lower than the models' own doubt lets expect: the likeliest place of wrong labels. Clearest first."]);
+    lists.unshift(["beyond_doubt", "Where models agree less with labels than they predict", "Agreement is lower than the models' own probabilities predict. Wrong labels are most likely here. Clearest first."]);
   }
   for (const [key, title, hint] of lists) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
       sliceTable(found[key], attribute.shown, attribute, about, [
         { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
-        ...(found.beyond_doubt ? [{ label: "to be expected", of: (s) => digits(s.expected_agreement) }] : []),
+        ...(found.beyond_doubt ? [{ label: "predicted", of: (s) => digits(s.expected_agreement) }] : []),
         { label: "contradicted", of: (s) => percent(s.contradicted_share) },
       ])));
   }

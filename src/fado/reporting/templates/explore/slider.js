@@ -1,13 +1,13 @@
-// The parts that move with utility and alpha.
+// The parts that change with utility and alpha.
 
 const TITLES = { linear: "Linear", difference: "Difference", "cobb-douglas": "Cobb-Douglas" };
 
 const EXPLAINED = {
-  linear: "Linear: the weighted sum of both values; a row that is high in one makes up for the other.",
+  linear: "Linear: the weighted sum of both values; a high value can make up for a low one.",
   difference: "Difference: the value for the target minus the value for the attribute, both weighted.",
-  "cobb-douglas": "Cobb-Douglas: the values multiplied, each raised to the power of its weight; a row must be high in both, for a 0 in one makes the whole 0.",
+  "cobb-douglas": "Cobb-Douglas: the product of both values, each raised to the power of its weight; a row needs both values to be high, since a value of 0 makes the utility 0.",
 };
-const ALPHA_IS = "alpha is the weight of performance, from 0 to 1: at 1 only v_y (the target) counts, at 0 only v_z (the attribute).";
+const ALPHA_IS = "alpha is the weight of performance, from 0 to 1. At 1 only v_y (the target) counts, at 0 only v_z (the attribute).";
 const MOST = 0.5; // of the rows
 
 function drawControls(state, change) {
@@ -33,7 +33,7 @@ function drawControls(state, change) {
   }
 }
 
-// Keep the slider under the hand that drags it: only what it says is renewed.
+// Keep the slider itself, so that it can be dragged on: only its text changes.
 function renewControls(state) {
   const box = document.getElementById("controls");
   for (const button of box.querySelectorAll("[data-utility]")) {
@@ -86,7 +86,7 @@ function drawAlpha(state, about, attribute) {
   if (scene.sampling) {
     const s = scene.sampling;
     const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
-    sampling.append(el("p", { class: "small" }, `Every group with a positive rate below ${percent(s.target_rate)} loses negatives, least utility first, until it has that rate.${scene.small === null ? "" : " Small groups stay as they are."}`));
+    sampling.append(el("p", { class: "small" }, `Every group with a positive rate below ${percent(s.target_rate)} loses negatives, lowest utility first, until it has that rate.${scene.small === null ? "" : " Small groups are not changed."}`));
     const lost = s.dropped.reduce((sum, n) => sum + n, 0), share = lost / about.rows;
     sampling.append(el("div", { class: "big" }, el("span", { "data-number": "dropped" }, count(lost)),
       el("span", { class: "interval" }, `rows dropped, ${percent(share)} of all`)));
@@ -103,15 +103,15 @@ function drawAlpha(state, about, attribute) {
     ], rows));
   } else {
     sampling.append(el("p", { class: "note" }, about.target.kind === "continuous"
-      ? "Sampling matches positive rates, and a continuous target has none."
-      : "Sampling matches positive rates: it needs two groups that are large enough, and a positive label. Name one (pos_label, --positive) to see it."));
+      ? "Sampling equalises positive rates, which a continuous target does not have."
+      : "Sampling equalises positive rates. It needs a positive label and two groups that are large enough. Name the label with pos_label (or --positive)."));
   }
 
   const w = setting.weights;
   weights.append(el("div", { class: "big" }, el("span", { "data-number": "effective" }, count(w.effective_rows)),
     el("span", { class: "interval" }, `effective rows, ${percent(w.effective_share)} of all; largest weight ${digits(w.largest)}`)));
-  if (w.effective_share < 1 - MOST) weights.append(el("p", { class: "warning" }, `At this alpha most of the table would hardly count: the weights are worth ${percent(w.effective_share)} of its rows.`));
-  weights.append(el("p", { class: "small" }, "Weight of a row: its utility, scaled to start at 0, over the mean."));
+  if (w.effective_share < 1 - MOST) weights.append(el("p", { class: "warning" }, `At this alpha most rows would hardly count: the weights have an effective size of ${percent(w.effective_share)} of the rows.`));
+  weights.append(el("p", { class: "small" }, "Weight of a row: its utility, scaled to start at 0, divided by the mean."));
   weights.append(table([
     groupName,
     { label: "share of rows", of: (r) => percent(scene.rows[r.i] / about.rows) },
@@ -128,17 +128,17 @@ function drawSlices(state, about, attribute) {
   const kind = scene.utilities[state.utility], ranked = kind.settings[Math.round(state.alpha * 20)].slices;
   const score = { label: "mean utility", of: (s) => writerOf(scaleOf(kind))(s.score), strong: true };
   const chosen = (pairs) => pairs.map(([number, score]) => ({ ...scene.slices[number], score }));
-  box.append(el("p", { class: "lead" }, `Conditions on the original columns whose rows stand out beyond chance: at most three, at least 1 % of the rows, p-values corrected for all that could have been asked${about.rows_searched < about.rows ? `; searched in ${count(about.rows_searched)} rows drawn at random, counted in all` : ""}. The first ones follow the slider.`));
+  box.append(el("p", { class: "lead" }, `A slice is the rows that meet one to three conditions on columns. Slices here differ from the other rows beyond chance and have at least 1 % of the rows; p-values are corrected for the number of possible slices${about.rows_searched < about.rows ? `. They were searched in ${count(about.rows_searched)} rows drawn at random and counted in all rows` : ""}. The first tables change with the slider.`));
   const parts = [
-    ["highest", "Worth most", "Highest mean utility first.", score],
-    ["lowest", "Worth least", "Lowest mean utility first.", score],
+    ["highest", "Highest utility", "Highest mean utility first.", score],
+    ["lowest", "Lowest utility", "Lowest mean utility first.", score],
   ];
-  if (scene.sampling) parts.push(["dropped", "Dropped most", "Of the negatives in groups that lose some, the share that sampling would drop.", { label: "dropped", of: (s) => percent(s.score), strong: true }]);
+  if (scene.sampling) parts.push(["dropped", "Most dropped", "The share of negatives that sampling would drop, in groups that lose some.", { label: "dropped", of: (s) => percent(s.score), strong: true }]);
   for (const [key, title, hint, column] of parts) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
       sliceTable(chosen(ranked[key]), scene.groups, attribute, about, [column])));
   }
-  box.append(el("article", { class: "card below", "data-slices": "gives-away" }, el("h3", {}, "Give their group away"),
-    el("p", { class: "small" }, "Rows whose ", name(attribute.name), " models are surest of, clearest first; only columns that these models saw. Does not move with the slider."),
+  box.append(el("article", { class: "card below", "data-slices": "gives-away" }, el("h3", {}, "Rows that reveal their group"),
+    el("p", { class: "small" }, "Rows whose ", name(attribute.name), " the models predict with most certainty, clearest first; only columns that these models used. The slider does not change this table."),
     sliceTable(attribute.gives_away, attribute.shown, attribute, about, [])));
 }

@@ -20,7 +20,7 @@ function drawCard(models, content, state) {
       ["Training rows", known(rows) ? count(rows) : null],
       ["Fits", known(fits) ? `${count(fits)}, to find its settings` : null],
       ["Tries", chosen ? triesText(models, chosen) : `One of ${triedText(models, models.kind(row), comparedOf(models, state.view, models.kind(row)))}.`],
-      ["Decisions", look.needs_group ? "need the group of a row, whenever one is made." : "need no group."],
+      ["Decisions", look.needs_group ? "need the group of a row, every time." : "need no group."],
     ]),
     table(columns, content.figures),
     el("p", { class: "small" }, "With 95 % intervals where the configuration asks for them."));

@@ -1,4 +1,4 @@
-// What is chosen: the ratio, the groups it compares, the rows that measure it, the line, and how much of the landscape is shown.
+// The controls: the ratio, the groups, the rows that measure it, the line, and how much of the landscape is shown.
 
 function buttons(title, key, options, change, value = (index) => index) {
   const row = options.map((text, index) => {
@@ -21,7 +21,7 @@ function drawControls(models, content, change) {
       buttons("Show", "corner", ["all models", "the frontier"], change, (index) => index === 1)].filter(Boolean));
 }
 
-// Keep the slider under the hand that moves it: only what it says is renewed.
+// Keep the slider while it is moved: only its text is updated.
 function renewControls(models, state) {
   const box = document.getElementById("controls"), pressed = { ...state, part: models.parts.indexOf(state.part) };
   for (const key of ["ratio", "attribute", "part", "corner"]) {
@@ -30,7 +30,7 @@ function renewControls(models, state) {
     }
   }
   for (const place of document.querySelectorAll("[data-rows]")) place.textContent = state.part;
-  document.getElementById("voided").textContent = state.part === models.chosenOn ? "" : `Test rows of all models: look, but choose by ${models.chosenOn} rows. Whoever chooses a model by its test rows voids them: they no longer tell how it does on rows that had no part.`;
+  document.getElementById("voided").textContent = state.part === models.chosenOn ? "" : `This shows all models on test rows. Select models on ${models.chosenOn} rows: test rows that select a model no longer show how it does on new data.`;
   const slider = document.getElementById("line-slider");
   if (Number(slider.value) !== state.line) slider.value = state.line;
   box.querySelector("output").textContent = lineText(state.line);

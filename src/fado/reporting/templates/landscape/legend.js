@@ -1,4 +1,4 @@
-// What the marks stand for. A click on a kind shows it alone: it can be told apart without its colour.
+// The legend. A click on an intervention shows it alone, so that nobody needs to distinguish colours.
 
 function drawLegend(box, models, state, change) {
   const there = new Set(state.points.map((point) => models.kind(point.row)));

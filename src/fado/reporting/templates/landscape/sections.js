@@ -10,12 +10,12 @@ function drawTexts(content) {
     ...content,
     statuses: content.statuses.join(", "),
     notes: content.notes.join(" "),
-    least: content.attributes.length > 1 ? "Each protected attribute is measured for itself: a ratio is that of the attribute where it is least, unless one is chosen." : "",
-    needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row whenever a decision is made, and have a frontier of their own, dotted." : "",
+    least: content.attributes.length > 1 ? "Each protected attribute is measured separately. Unless you select one, a ratio is the lowest of all attributes." : "",
+    needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row for every decision, and have a separate, dotted frontier." : "",
     marks: content.marks ? `${content.marks}.` : "",
-    alphas: content.points.settings.some((setting) => setting.alpha !== null) ? "The lighter the colour, the higher alpha, which moves the weight from fairness to performance." : "",
-    drawn: content.first_looks ? "Models that were trained in part, as a first look, cannot be chosen and are not drawn." : "",
-    flattered: content.chosen_on === "test" ? "; with no validation part, models are chosen on the rows that measure them, which flatters them" : "",
+    alphas: content.points.settings.some((setting) => setting.alpha !== null) ? "The lighter the colour, the higher alpha, which shifts the weight from fairness to performance." : "",
+    drawn: content.first_looks ? "Models that were trained only in part cannot be selected and are not drawn." : "",
+    flattered: content.chosen_on === "test" ? "; without a validation part, models are selected on test rows, so their test figures are optimistic" : "",
   };
   for (const place of document.querySelectorAll("[data-text]")) place.append(String(texts[place.dataset.text]));
 }

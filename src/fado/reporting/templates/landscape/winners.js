@@ -3,7 +3,7 @@
 function drawVerdict(models, content, state) {
   const box = document.getElementById("verdict");
   box.replaceChildren(...verdict(models, content, state));
-  box.style.minHeight = `${box.offsetHeight}px`; // a shorter sentence must not move the line away from the hand that drags it
+  box.style.minHeight = `${box.offsetHeight}px`; // a shorter sentence must not move the line while it is dragged
 }
 
 function verdict(models, content, state) {
@@ -15,8 +15,8 @@ function verdict(models, content, state) {
   if (reached.length) {
     const row = state.best, onTest = models.figure(`test_${ratio}`, row);
     return [
-      `${count(reached.length)} of ${several(content.looks.length, "kind")} of intervention reach${reached.length === 1 ? "es" : ""} ${line} on the ${part} part. ${leader(models, state.chosen, reached, "The model")} that finds most there is `,
-      ...shortName(models, row), `: ${figuresText(models, part, ratio, row)}.`, part === "test" ? "" : ` On test rows, which had no part in choosing it: ${figuresText(models, "test", ratio, row)}.`,
+      `${count(reached.length)} of ${several(content.looks.length, "intervention")} reach${reached.length === 1 ? "es" : ""} ${line} on the ${part} part. ${leader(models, state.chosen, reached, "The model")} that finds most there is `,
+      ...shortName(models, row), `: ${figuresText(models, part, ratio, row)}.`, part === "test" ? "" : ` On test rows, which did not select it: ${figuresText(models, "test", ratio, row)}.`,
       part !== "test" && known(onTest) && onTest < state.line ? " There its ratio falls short of the line." : ""];
   }
   const all = state.chosen.reduce((sum, one) => sum + one.compared, 0);
@@ -25,7 +25,7 @@ function verdict(models, content, state) {
   return [
     `Nothing reaches ${line} on the ${part} part, of ${several(all, "model")} that can be compared. ${leader(models, state.chosen, state.chosen, "The closest")} is `,
     ...shortName(models, one.row), `, at ${ratioText(one.most / MILLION, state.line)}.`,
-    known(high) && low <= state.line && state.line <= high ? ` Its interval there, ${digits(low)} to ${digits(high)}, holds the line: so few rows cannot tell whether it is reached.` : "",
+    known(high) && low <= state.line && state.line <= high ? ` Its interval there, ${digits(low)} to ${digits(high)}, contains the line: these rows are too few to decide whether it is reached.` : "",
     known(high) && high < state.line ? ` Its whole interval there, ${digits(low)} to ${digits(high)}, lies below.` : ""];
 }
 
@@ -49,7 +49,7 @@ function drawWinners(models, content, state, change) {
       { label: "ratio", text: true, of: (one) => figureCell(models, `${state.part}_${ratio}`, one.row) },
       ...attributes.map((attribute) => ({ label: `ratio, ${attribute}`, text: true, of: (one) => figureCell(models, `${state.part}_${base}[${attribute}]`, one.row) })),
       ...(models.chosenOn === state.part ? [] : [{
-        label: `chosen on ${models.chosenOn} by`, text: true,
+        label: `selected on ${models.chosenOn} by`, text: true,
         of: (one) => `${digits(models.figure(`${models.chosenOn}_tpr`, one.row))}, ratio ${digits(models.figure(`${models.chosenOn}_${ratio}`, one.row))}`,
       }]),
       { label: "model", text: true, of: (one) => name(models.model(one.row)) },
@@ -83,6 +83,6 @@ function missedItem(models, content, state, one, change) {
 
 function triesNote(models) {
   return models.chosenOn === "test"
-    ? "Every model here is the best of as many as its row says, chosen on the test part itself: its figures flatter it, the more so the more were tried."
-    : `Every model here is the best of as many as its row says: its ${models.chosenOn} figures flatter it, the more so the more were tried. The test figures of the model that is chosen do not: they stand above, and on its card.`;
+    ? "Every model here is the best of several, as its row says, and was selected on the test part itself. Its figures are optimistic, more so the more models were tried."
+    : `Every model here is the best of several, as its row says. Its ${models.chosenOn} figures are optimistic, more so the more models were tried. The test figures of the selected model are not: see above, and its card.`;
 }

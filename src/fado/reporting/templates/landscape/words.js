@@ -38,7 +38,7 @@ function shortName(models, row) {
   return [name(models.look(row).name), setting ? [" (", name(setting), ")"] : "", `, model ${models.model(row).split(":")[0]}`].flat();
 }
 
-// How many models stand beside one of a kind: those tried, and those of them that can be compared.
+// How many models of an intervention were tried, and how many of them can be compared.
 function triedText(models, kind, compared) {
   const own = models.rows.filter((row) => models.kind(row) === kind), tried = `tried with ${models.looks[kind].name}`;
   const fits = own.reduce((sum, row) => sum + (models.count("fits", row) || 0), 0);
@@ -48,20 +48,20 @@ function triedText(models, kind, compared) {
     : `${several(compared, "model")} that can be compared, of ${count(own.length)} ${tried}${cost}`;
 }
 
-// How many tries stand behind a chosen model, and what that means for its figures.
+// How many models the selected one was selected from, and what that means for its figures.
 function triesText(models, one) {
   const tried = `${one.reached ? "Best" : "Closest"} of ${triedText(models, one.kind, one.compared)}`;
-  if (one.compared === 1) return `${tried}: there was nothing to choose from.`;
+  if (one.compared === 1) return `${tried}: there were no others.`;
   return models.chosenOn === "test"
-    ? `${tried}, chosen on the test part itself: its test figures flatter it.`
-    : `${tried}; its ${models.chosenOn} figures flatter it, its test figures do not.`;
+    ? `${tried}, selected on the test part itself: its test figures are optimistic.`
+    : `${tried}. Its ${models.chosenOn} figures are optimistic, its test figures are not.`;
 }
 
 // Which models of a kind were left out of the comparison, as far as is known.
 function leftOutText(models, content, kind, compared) {
   const look = models.looks[kind], done = models.rows.filter((row) => models.kind(row) === kind).length;
   const parts = look.statuses.filter((status) => !status.endsWith(" done"));
-  if (done > compared) parts.unshift(`${count(done - compared)} beyond the budget or undefined on the ${models.chosenOn} part${content.first_looks ? ", or trained in part only" : ""}`);
+  if (done > compared) parts.unshift(`${count(done - compared)} over the budget or undefined on the ${models.chosenOn} part${content.first_looks ? ", or trained in part only" : ""}`);
   const why = content.errors.find((row) => row.intervention === look.name);
   return parts.length ? `${parts.join(", ")}${why ? ` (${why.error.replace(/\.$/, "")})` : ""}` : "";
 }

@@ -51,7 +51,7 @@ function trendTable(rows, period) {
 
 function ratioSection(ratio) {
   const box = el("div");
-  const legend = el("p", { class: "small" }, "Filled marks: the whole interval is on one side of the line (dashed). Open marks: too few rows to tell.");
+  const legend = el("p", { class: "small" }, "Filled marks: the whole interval is on one side of the line (dashed). Open marks: too few rows to decide.");
   const every = el("details", {}, el("summary", {}, `All ${count(ratio.days.length)} checks`), trendTable(ratio.days.toReversed(), "day"));
   const section = el("section", {}, el("h2", {}, ratio.title),
     el("article", { class: "card" }, box, legend, el("h3", {}, "By month"), trendTable(ratio.months.toReversed(), "month"), every));

@@ -1,4 +1,4 @@
-"""A scorer for scikit-learn's searches: the best model among those whose groups are treated alike enough."""
+"""Compare models: a scorer for scikit-learn's searches, the Pareto frontier and the area it dominates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._checks import check_choice, check_share
-from fado._messages import closest_names, list_names, warn_user
-from fado.metrics._evaluate import measure
-from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, encode_target, read_groups, small_among
+from fado._messages import closest_names, insert_parameters, list_names, warn_user
+from fado.metrics._evaluate import evaluate, measure
+from fado.metrics._inputs import MIN_GROUP_SIZE, Bools, as_scores, encode_target, read_groups, small_among
 from fado.metrics._rates import RATIO_NAMES
 from fado.metrics._threshold import Budget
 
@@ -25,6 +25,7 @@ _UNDEFINED = -2.0  # no ratio is further below any line
 _UNCHANGED = "$UNCHANGED$"  # as scikit-learn calls it, which is imported by what needs it
 
 
+@insert_parameters(evaluate)
 def aim_scorer(
     ratio: str = "fpr_ratio",
     at_least: float = 0.8,
@@ -48,16 +49,11 @@ def aim_scorer(
         The ratio between groups that must reach the line.
     at_least : float, default=0.8
         The line, in [0, 1].
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    {max_fpr}
     budget : Budget or pair of kind and limit, default=None
         What sets the threshold instead of ``max_fpr``; see :class:`Budget`. The limit of ``"top_k"`` is a
         number of rows of one fold. None is ``("fpr", max_fpr)``.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of a fold are left out of the ratio; 0 leaves out
-        none.
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+    {min_group_size, pos_label}
     sensitive_features : str, list of str, Series or DataFrame, default=None
         The protected attributes, if ``fit`` of the search passes none: names of columns of X, or values with
         the index of a pandas X, by which they are looked up.
@@ -72,12 +68,17 @@ def aim_scorer(
     Notes
     -----
     A search averages over folds. With k folds each miss lowers the mean by more than 1 / k. So a model that
-    misses the line in one fold of five can only beat one that never does if its true-positive rate in the
-    other folds is at least 25 points higher. Ratios of small folds are noisy: use few and large folds.
+    misses the line in one fold of five can only win against one that never does if its true-positive rate in
+    the other folds is at least 25 points higher. Ratios of small folds are noisy: use few and large folds.
+
+    See Also
+    --------
+    fado.AimedEstimator : Reaches a line without a search over models.
+    fado.metrics.evaluate : The metrics that the scorer uses.
 
     Examples
     --------
-    The more this model is regularised, the less it uses the feature that tells the groups apart.
+    The more this model is regularised, the less it uses the feature that identifies the groups.
 
     >>> import numpy as np, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
@@ -87,9 +88,13 @@ def aim_scorer(
     >>> group = rng.integers(0, 2, 4000)
     >>> y = rng.random(4000) < 0.2 + 0.1 * group
     >>> X = pd.DataFrame({"merit": rng.normal(size=4000) + 1.5 * y, "group": group})
-    >>> scorer = aim_scorer("fpr_ratio", at_least=0.6, max_fpr=0.1, sensitive_features="group")
-    >>> search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=scorer, cv=2).fit(X, y)
-    >>> search.best_params_
+    >>> asked = {"at_least": 0.6, "max_fpr": 0.1}
+    >>> scorer = aim_scorer("fpr_ratio", sensitive_features="group", **asked)
+    >>> settings = {"C": [1e-4, 1.0]}
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(), settings, scoring=scorer, cv=2
+    ... )
+    >>> search.fit(X, y).best_params_
     {'C': 0.0001}
     """
     check_choice("ratio", ratio, RATIO_NAMES)
@@ -159,20 +164,20 @@ class AimScorer:
         sensitive_features: bool | str | None = _UNCHANGED,
         sample_weight: bool | str | None = _UNCHANGED,
     ) -> AimScorer:
-        """Say which metadata the scorer asks for, in scikit-learn's manner.
+        """Set which metadata the scorer requests, as in scikit-learn.
 
         Parameters
         ----------
         sensitive_features, sample_weight : bool, str or None
-            True asks for it, False does without, None refuses to guess, and text is the name under which it
-            is passed. Only ``sensitive_features`` is asked for unless told otherwise.
+            True requests it, False does not, None raises an error if it is passed, and text is the name under
+            which it is passed. By default only ``sensitive_features`` is requested.
         """
         told = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         self._requests |= {name: value for name, value in told.items() if value != _UNCHANGED}
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Return what the scorer asks for."""
+        """Return which metadata the scorer requests."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=type(self).__name__)
@@ -181,7 +186,7 @@ class AimScorer:
         return request
 
     def _accept_sample_weight(self) -> bool:
-        """Tell scikit-learn, where metadata are not routed, that weights are welcome."""
+        """Accept weights where scikit-learn does not route metadata."""
         return True
 
 
@@ -256,7 +261,7 @@ def _scores_of(estimator: Any, X: Any, pos_label: Any) -> NDArray[Any]:
 
 
 def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
-    """Return which groups are too small; the warning is the same for every fold, to be shown but once."""
+    """Return which groups are too small; the warning is the same for every fold, so it is shown once."""
     small = small_among(groups, min_group_size)
     if small.any():
         left = sorted(name for name, out in zip(groups.names, small, strict=True) if out)
@@ -266,3 +271,111 @@ def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
             "all groups."
         )
     return small
+
+
+def pareto_frontier(points: Any) -> Bools:
+    """Return which points no other point dominates.
+
+    A point dominates another if it is at least as high in every objective and higher in at least one. Equal
+    points do not dominate each other: if one of them is on the frontier, all are. A point with a NaN is never
+    on the frontier.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points, n_objectives)
+        At least two objectives, all to be maximised.
+
+    Returns
+    -------
+    ndarray of bool, of shape (n_points,)
+        True for the points on the frontier.
+
+    Notes
+    -----
+    Two objectives take one sort, O(n log n). More take one vectorised pass over the points per point of the
+    frontier.
+
+    Examples
+    --------
+    >>> from fado.metrics import pareto_frontier
+    >>> pareto_frontier([[0.5, 0.9], [0.7, 0.6], [0.4, 0.8], [0.7, float("nan")]])
+    array([ True,  True, False, False])
+    """
+    points = _as_points(points)
+    known = np.flatnonzero(~np.isnan(points).any(axis=1))
+    order = known[np.lexsort(points[known].T[::-1])]
+    first_copy = np.ones(len(order), dtype=np.bool_)
+    first_copy[1:] = (points[order[1:]] != points[order[:-1]]).any(axis=1)
+    distinct = points[order[first_copy]]
+    on_frontier = _frontier_of_two(distinct) if points.shape[1] == 2 else _frontier_of_many(distinct)
+    mask = np.zeros(len(points), dtype=np.bool_)
+    mask[order] = on_frontier[np.cumsum(first_copy) - 1]
+    return mask
+
+
+def hypervolume(points: Any, reference: Any = (0.0, 0.0)) -> float:
+    """Return the area that points dominate above a reference point, for two objectives.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points, 2)
+        Two objectives, both to be maximised. Points with a NaN, and points that are not above the reference
+        in both objectives, add nothing.
+    reference : array-like of shape (2,), default=(0.0, 0.0)
+        The corner of the area where both objectives are lowest.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    Two rectangles of area 0.5 and 0.5 that share 0.25:
+
+    >>> from fado.metrics import hypervolume
+    >>> hypervolume([[0.5, 1.0], [1.0, 0.5]])
+    0.75
+    """
+    points = _as_points(points)
+    corner = np.asarray(reference, dtype=np.float64)
+    if points.shape[1] != 2 or corner.shape != (2,):
+        raise ValueError(
+            "`points` and `reference` must have two objectives, "
+            f"got {points.shape[1]} and a reference of shape {corner.shape}; pass two columns."
+        )
+    if np.isinf(points).any() or not np.isfinite(corner).all():
+        raise ValueError(
+            "`points` and `reference` must be finite, got an infinite or missing coordinate; drop it."
+        )
+    above = points[(points > corner).all(axis=1)] - corner
+    widths, heights = above[np.argsort(-above[:, 0])].T
+    return float(np.sum(-np.diff(widths, append=0.0) * np.maximum.accumulate(heights)))
+
+
+def _frontier_of_two(distinct: NDArray[np.float64]) -> Bools:
+    """Return the frontier of distinct points, sorted by the first objective, then the second."""
+    second = distinct[:, 1][::-1]
+    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], second]))[:-1]
+    on_frontier = second > best_before
+    on_frontier[:1] = True  # even at minus infinity
+    return on_frontier[::-1]
+
+
+def _frontier_of_many(distinct: NDArray[np.float64]) -> Bools:
+    """Return the frontier of distinct points in lexicographic order: only later points can dominate."""
+    on_frontier = np.zeros(len(distinct), dtype=np.bool_)
+    left = np.arange(len(distinct))
+    while len(left) > 0:
+        on_frontier[left[-1]] = True
+        left = left[(distinct[left] > distinct[left[-1]]).any(axis=1)]
+    return on_frontier
+
+
+def _as_points(points: Any) -> NDArray[np.float64]:
+    array = np.asarray(points, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] < 2:
+        raise ValueError(
+            f"`points` must have shape (n_points, 2 or more objectives), got {array.shape}; "
+            "pass one row per point and one column per objective."
+        )
+    return array

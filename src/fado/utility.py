@@ -1,4 +1,4 @@
-"""Utilities: what they share, the list of them by name, and the paper's three."""
+"""Utilities: one number per row, from its value for performance and its values for fairness."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado._checks import check_share
-from fado._registry import ClassRegistry
+from fado._checks import ClassRegistry, check_share
+from fado._messages import insert_parameters
 
 __all__ = [
     "BaseUtility",
@@ -32,11 +32,11 @@ _CLASSES = ClassRegistry("utility")
 
 
 class BaseUtility(BaseEstimator):
-    """Base class of utilities: a subclass says how weighted values combine into one number per row.
+    """Base class of utilities: a subclass combines weighted values into one number per row.
 
     A subclass defines ``_combine(performance, fairness)``, which returns one number per row. ``performance``
     is a pair of the weight and the values for the target, ``fairness`` a list of such pairs, one per
-    protected attribute. A subclass with parameters of its own keeps these two and passes them to
+    protected attribute. A subclass with further parameters keeps these two and passes them to
     ``super().__init__``.
 
     Parameters
@@ -55,6 +55,11 @@ class BaseUtility(BaseEstimator):
         Whether values may be negative, as those of `TreeInfluence` are; if not, such values raise a
         ValueError.
 
+    See Also
+    --------
+    fado.utility.register_utility : Offers a utility in configurations and commands.
+    fado.LinearUtility : The default utility.
+
     Examples
     --------
     >>> import numpy as np
@@ -62,13 +67,14 @@ class BaseUtility(BaseEstimator):
     >>> from fado.utility import BaseUtility
     >>> class LeastUtility(BaseUtility):
     ...     def _combine(self, performance, fairness):
-    ...         return np.min([values for weight, values in (performance, *fairness) if weight], axis=0)
+    ...         terms = (performance, *fairness)
+    ...         return np.min([values for weight, values in terms if weight], axis=0)
     >>> LeastUtility()(Valuation.from_probabilities([0.5, 0.5], {"sex": [0.5, 1.0]}))
     array([1., 0.])
     """
 
-    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)  # what it can be, of values on [0, 1]
-    takes_signed: ClassVar[bool] = True  # whether values may be of either sign
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)  # lowest and highest, for values on [0, 1]
+    takes_signed: ClassVar[bool] = True  # whether values may be negative
 
     def __init__(self, alpha: float = 0.5, betas: Mapping[str, float] | None = None) -> None:
         self.alpha = alpha
@@ -86,7 +92,7 @@ class BaseUtility(BaseEstimator):
                 raise ValueError(f"`betas[{name!r}]` must be a number of at least 0, got {beta!r}.")
 
     def __call__(self, valuation: Any) -> FloatArray:
-        """Give the utility of every row.
+        """Return the utility of every row.
 
         Values of a scale other than [0, 1] are first divided by their standard deviation.
 
@@ -119,7 +125,7 @@ class BaseUtility(BaseEstimator):
         """Combine the weighted value of the target with those of the protected attributes."""
 
     def over(self, names: Sequence[str]) -> BaseUtility:
-        """Give a copy of this utility whose `betas` share ``1 - alpha`` equally among some attributes.
+        """Return a copy of this utility whose `betas` share ``1 - alpha`` equally among some attributes.
 
         Parameters
         ----------
@@ -129,7 +135,7 @@ class BaseUtility(BaseEstimator):
         return type(self)(**{**self.get_params(deep=False), "betas": _shared_betas(self.alpha, names)})
 
     def simplest(self, n_protected: int) -> BaseUtility:
-        """Give the simplest utility that gives the same result on every table; here, this one.
+        """Return the simplest utility that gives the same result on every table; here, this one.
 
         Experiments use it to train equal settings only once.
 
@@ -158,14 +164,14 @@ class BaseUtility(BaseEstimator):
             for name in map(str, self.betas):
                 if name not in protected:
                     raise ValueError(
-                        f"`betas` names {name!r}, which is none of the valuation's protected attributes "
+                        f"`betas` names {name!r}, which is not one of the valuation's protected attributes "
                         f"{protected}."
                     )
             return {str(name): float(beta) for name, beta in self.betas.items()}
         if not protected and self.alpha < 1:
             raise ValueError(
-                f"The valuation has no protected attribute for alpha={self.alpha} to leave a share to: value "
-                "the rows with `sensitive_features`, or set `alpha=1`."
+                f"The valuation has no protected attribute, and alpha={self.alpha} needs one: value the rows "
+                "with `sensitive_features`, or set `alpha=1`."
             )
         return _shared_betas(self.alpha, protected)
 
@@ -217,29 +223,35 @@ def utility_names() -> tuple[str, ...]:
 
 
 def utility_class(name: str) -> Any:
-    """Give the class of a utility by its name; a ValueError lists the names if there is none."""
+    """Return the class of a utility by its name; an unknown name raises a ValueError that lists all names."""
     return _CLASSES.find(name, "`utility`")
 
 
 @register_utility("linear")
+@insert_parameters(BaseUtility)
 class LinearUtility(BaseUtility):
     """Utility ``alpha * v_y + sum_j beta_j * v_zj``, the paper's linear scalarisation.
 
-    With entropies as values, rows whose target or protected attribute models are unsure of have a high
-    utility.
+    With entropies as values, a row has a high utility if models are uncertain about its target or its
+    protected attributes.
 
-    Parameters
+    {Parameters}
+
+    See Also
+    --------
+    fado.DifferenceUtility : Subtracts the values for protected attributes.
+    fado.CobbDouglasUtility : Multiplies the values.
+
+    References
     ----------
-    alpha : float, default=0.5
-        Weight of the value for the target, in [0, 1].
-    betas : mapping of str to float, optional
-        Weights of the values for protected attributes, by name; attributes that are not named do not count.
-        None shares ``1 - alpha`` equally among all attributes.
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
 
     Examples
     --------
     >>> from fado import LinearUtility, Valuation
-    >>> valuation = Valuation.from_probabilities([0.5, 0.5, 1.0], {"sex": [0.5, 0.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 0.5, 1.0], [0.5, 0.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> LinearUtility(alpha=0.75)(valuation)
     array([1.  , 0.75, 0.25])
     >>> LinearUtility(alpha=0.75, betas={"sex": 1})
@@ -251,24 +263,24 @@ class LinearUtility(BaseUtility):
 
 
 @register_utility("difference")
+@insert_parameters(BaseUtility)
 class DifferenceUtility(BaseUtility):
     """Utility ``alpha * v_y - sum_j beta_j * v_zj``: high values for protected attributes lower it.
 
-    With entropies as values, rows whose protected attribute models are unsure of have a low utility.
-    Utilities may be negative; values may not, such as those of `TreeInfluence`.
+    With entropies as values, a row has a low utility if models are uncertain about its protected attributes.
+    Utilities may be negative. Values must not be: those of `TreeInfluence` are refused.
 
-    Parameters
-    ----------
-    alpha : float, default=0.5
-        Weight of the value for the target, in [0, 1].
-    betas : mapping of str to float, optional
-        Weights of the values for protected attributes, by name; attributes that are not named do not count.
-        None shares ``1 - alpha`` equally among all attributes.
+    {Parameters}
+
+    See Also
+    --------
+    fado.LinearUtility : Adds the values for protected attributes.
 
     Examples
     --------
     >>> from fado import DifferenceUtility, Valuation
-    >>> valuation = Valuation.from_probabilities([0.5, 0.5, 1.0], {"sex": [0.5, 0.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 0.5, 1.0], [0.5, 0.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> DifferenceUtility(alpha=0.75)(valuation)
     array([ 0.5 ,  0.75, -0.25])
     """
@@ -277,7 +289,7 @@ class DifferenceUtility(BaseUtility):
     takes_signed = False
 
     def simplest(self, n_protected: int) -> BaseUtility:
-        """Give the linear utility if `alpha` is 1, where both are the value for the target; else itself."""
+        """Return the linear utility if `alpha` is 1, where both are equal; else this one."""
         return LinearUtility(self.alpha) if self.alpha == 1 and self.betas is None else self
 
     def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
@@ -285,24 +297,24 @@ class DifferenceUtility(BaseUtility):
 
 
 @register_utility("cobb-douglas")
+@insert_parameters(BaseUtility)
 class CobbDouglasUtility(BaseUtility):
     """Utility ``v_y ** alpha * prod_j v_zj ** beta_j``: zero wherever a value that counts is zero.
 
-    A value of weight 0 does not count, even if it is 0. Values may not be negative, as those of
-    `TreeInfluence` are.
+    A value of weight 0 does not count, even if it is 0. Values must not be negative: those of
+    `TreeInfluence` are refused.
 
-    Parameters
-    ----------
-    alpha : float, default=0.5
-        Weight of the value for the target, in [0, 1].
-    betas : mapping of str to float, optional
-        Weights of the values for protected attributes, by name; attributes that are not named do not count.
-        None shares ``1 - alpha`` equally among all attributes.
+    {Parameters}
+
+    See Also
+    --------
+    fado.LinearUtility : Adds the values.
 
     Examples
     --------
     >>> from fado import CobbDouglasUtility, Valuation
-    >>> valuation = Valuation.from_probabilities([0.5, 0.5, 1.0], {"sex": [0.5, 0.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 0.5, 1.0], [0.5, 0.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> CobbDouglasUtility(alpha=0.75)(valuation)
     array([1., 0., 0.])
     """
@@ -310,7 +322,7 @@ class CobbDouglasUtility(BaseUtility):
     takes_signed = False
 
     def simplest(self, n_protected: int) -> BaseUtility:
-        """Give the linear utility if only one value counts, where both are equal; else itself."""
+        """Return the linear utility if only one value counts, where both are equal; else this one."""
         one_left = self.alpha == 1 or (self.alpha == 0 and n_protected == 1)
         return LinearUtility(self.alpha) if one_left and self.betas is None else self
 
