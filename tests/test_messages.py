@@ -30,6 +30,10 @@ def described(share, size):
     Returns
     -------
     None
+
+    See Also
+    --------
+    described : Itself.
     """
 
 

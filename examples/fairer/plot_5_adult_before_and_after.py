@@ -54,4 +54,5 @@ chart = (
     alt.layer(bars, points).properties(width=230, height=90).facet(column=alt.Column("metric", title=None))
 )
 chart = chart.resolve_scale(x="independent")
+chart = chart.properties(title="Adult: rates of women and men on test data, before and after aiming")
 chart

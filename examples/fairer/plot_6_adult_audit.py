@@ -49,5 +49,6 @@ axes = alt.Chart(shown).encode(
 )
 bars = axes.mark_rule(size=3).encode(x=alt.X("fpr_low", title="false-positive rate"), x2="fpr_high")
 points = axes.mark_point(filled=True, size=90, opacity=1).encode(x="fpr")
-chart = alt.layer(bars, points).properties(width=380, height=180)
+title = "False-positive rates of the aimed model by sex and race"
+chart = alt.layer(bars, points).properties(title=title, width=380, height=180)
 chart

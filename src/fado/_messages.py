@@ -158,7 +158,7 @@ def insert_parameters(*sources: Any) -> Callable[[Documented], Documented]:
 def _texts_of(source: Any) -> dict[str, str]:
     """Read the sections of a docstring, each with a blank line behind it, and the entries in them."""
     text = inspect.cleandoc(source.__doc__ or "") + "\n"
-    section = re.compile(r"^(\w+)\n-+\n(?:.*\n)+?(?=\n?\w+\n-+\n|\Z)", re.MULTILINE)
+    section = re.compile(r"^([A-Z][\w ]*)\n-+\n(?:.*\n)+?(?=\n?[A-Z][\w ]*\n-+\n|\Z)", re.MULTILINE)
     entry = re.compile(r"^(\w+) : .+\n(?: {4}.+\n|\n(?= {4}))+", re.MULTILINE)
     sections = {found[1]: found[0].rstrip() + "\n" for found in section.finditer(text)}
     return sections | {found[1]: found[0].rstrip() for found in entry.finditer(text)}

@@ -57,7 +57,7 @@ class BaseUtility(BaseEstimator):
 
     See Also
     --------
-    register_utility : Offers a utility in configurations and commands.
+    fado.utility.register_utility : Offers a utility in configurations and commands.
     fado.LinearUtility : The default utility.
 
     Examples
@@ -239,8 +239,8 @@ class LinearUtility(BaseUtility):
 
     See Also
     --------
-    DifferenceUtility : Subtracts the values for protected attributes.
-    CobbDouglasUtility : Multiplies the values.
+    fado.DifferenceUtility : Subtracts the values for protected attributes.
+    fado.CobbDouglasUtility : Multiplies the values.
 
     References
     ----------
@@ -274,7 +274,7 @@ class DifferenceUtility(BaseUtility):
 
     See Also
     --------
-    LinearUtility : Adds the values for protected attributes.
+    fado.LinearUtility : Adds the values for protected attributes.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class CobbDouglasUtility(BaseUtility):
 
     See Also
     --------
-    LinearUtility : Adds the values.
+    fado.LinearUtility : Adds the values.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
 
     See Also
     --------
-    make_account_fraud : Generated data with the same columns, for use without the suite.
+    fado.datasets.make_account_fraud : Generated data with the same columns, for use without the suite.
 
     References
     ----------

@@ -108,7 +108,7 @@ def fetch_adult(
 
     See Also
     --------
-    fetch_acs_income : A newer and larger table of the same kind.
+    fado.datasets.fetch_acs_income : A newer and larger table of the same kind.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def fetch_acs_income(
 
     See Also
     --------
-    fetch_adult : The older and smaller table that this one replaces.
+    fado.datasets.fetch_adult : The older and smaller table that this one replaces.
 
     Notes
     -----

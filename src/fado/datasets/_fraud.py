@@ -109,9 +109,9 @@ def make_account_fraud(
 
     See Also
     --------
-    load_baf : Load a file of the suite itself.
-    temporal_split : Split by month.
-    protected_from : Read the groups, from ``"customer_age>=50"``.
+    fado.datasets.load_baf : Load a file of the suite itself.
+    fado.datasets.temporal_split : Split by month.
+    fado.datasets.protected_from : Read the groups, from ``"customer_age>=50"``.
 
     Notes
     -----
@@ -260,7 +260,7 @@ def temporal_split(
 
     See Also
     --------
-    make_account_fraud : Generated data with a column ``month``.
+    fado.datasets.make_account_fraud : Generated data with a column ``month``.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class DaskExecutor:
 
     See Also
     --------
-    on_cluster : Sends the fits of valuators to a cluster.
+    fado.execution.on_cluster : Sends the fits of valuators to a cluster.
     """
 
     def __init__(self, client: Any) -> None:

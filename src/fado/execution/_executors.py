@@ -71,7 +71,10 @@ class Executor(Protocol):
 
     See Also
     --------
-    ThreadExecutor, JoblibExecutor, ProcessExecutor, DaskExecutor : The executors.
+    fado.execution.ThreadExecutor : Runs tasks in threads.
+    fado.execution.JoblibExecutor : Runs tasks with joblib.
+    fado.execution.ProcessExecutor : Runs tasks in processes that may crash or hang.
+    fado.execution.DaskExecutor : Runs tasks on a Dask cluster.
     """
 
     def run(
@@ -268,7 +271,7 @@ def on_cluster(client: Any) -> Iterator[None]:
 
     See Also
     --------
-    opened_client : Opens a client for a block.
+    fado.execution.opened_client : Opens a client for a block.
 
     Examples
     --------

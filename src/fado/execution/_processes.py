@@ -107,7 +107,7 @@ class ProcessExecutor:
 
     See Also
     --------
-    Executor : The methods of all executors.
+    fado.execution.Executor : The methods of all executors.
 
     Examples
     --------

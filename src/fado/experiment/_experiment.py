@@ -34,7 +34,7 @@ class Experiment:
 
     See Also
     --------
-    Results : What a run returns.
+    fado.experiment.Results : What a run returns.
     fado.find_frontier : A search that needs no configuration.
 
     References

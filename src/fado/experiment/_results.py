@@ -74,8 +74,8 @@ class Results:
 
     See Also
     --------
-    Experiment : Runs an experiment.
-    Frontier : The results of a search, with the models.
+    fado.experiment.Experiment : Runs an experiment.
+    fado.experiment.Frontier : The results of a search, with the models.
 
     References
     ----------

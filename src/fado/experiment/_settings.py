@@ -323,7 +323,7 @@ def register_metric(name: str) -> Callable[[Function], Function]:
 
     See Also
     --------
-    Experiment : Takes further metrics as an argument, too.
+    fado.experiment.Experiment : Takes further metrics as an argument, too.
     Results.remeasure : Measures all models again by other metrics.
 
     Examples

@@ -50,8 +50,8 @@ class Exploration:
 
     See Also
     --------
-    explore : Explore a table in memory.
-    explore_files : Explore a table in files.
+    fado.explore : Explore a table in memory.
+    fado.explore_files : Explore a table in files.
 
     References
     ----------
@@ -249,9 +249,9 @@ def explore(
 
     See Also
     --------
-    explore_files : Explore a table in files.
-    OutOfBagEntropy : Compute values that say how uncertain models are.
-    TreeInfluence : Compute the effects of rows on a model.
+    fado.explore_files : Explore a table in files.
+    fado.OutOfBagEntropy : Compute values that say how uncertain models are.
+    fado.TreeInfluence : Compute the effects of rows on a model.
 
     References
     ----------

@@ -135,8 +135,8 @@ def explore_files(
 
     See Also
     --------
-    explore : Explore a table in memory.
-    value_files : Value the rows of such a table.
+    fado.explore : Explore a table in memory.
+    fado.value_files : Value the rows of such a table.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class TrainingSet:
 
     See Also
     --------
-    BaseIntervention : Returns a training set.
+    fado.interventions.BaseIntervention : Returns a training set.
     """
 
     rows: npt.NDArray[np.integer]
@@ -90,8 +90,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
 
     See Also
     --------
-    register_intervention : Offers an intervention in experiments and commands.
-    BaseScoreIntervention : Base class of interventions that change scores.
+    fado.interventions.register_intervention : Offers an intervention in experiments and commands.
+    fado.interventions.BaseScoreIntervention : Base class of interventions that change scores.
 
     Examples
     --------

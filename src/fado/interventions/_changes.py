@@ -37,7 +37,7 @@ class GroupChange:
 
     See Also
     --------
-    FilesChange : The changes of all groups.
+    fado.interventions.FilesChange : The changes of all groups.
 
     Examples
     --------

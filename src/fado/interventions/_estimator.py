@@ -80,8 +80,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    Reweigher : Weights for equal positive rates.
-    UtilityAwareReweigher : Weights from utilities.
+    fado.Reweigher : Weights for equal positive rates.
+    fado.UtilityAwareReweigher : Weights from utilities.
 
     Examples
     --------

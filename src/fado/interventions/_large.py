@@ -150,7 +150,7 @@ def sample_files(
 
     See Also
     --------
-    reweigh_files : Writes weights instead.
+    fado.reweigh_files : Writes weights instead.
     fado.value_files : Values the rows of a table in files.
 
     Examples
@@ -245,7 +245,7 @@ def reweigh_files(
 
     See Also
     --------
-    sample_files : Drops rows instead.
+    fado.sample_files : Drops rows instead.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class Setting:
 
     See Also
     --------
-    register_intervention : Registers an intervention with its settings.
+    fado.interventions.register_intervention : Registers an intervention with its settings.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Entry:
 
     See Also
     --------
-    intervention_entries : Lists all entries.
+    fado.interventions.intervention_entries : Lists all entries.
     """
 
     name: str

@@ -104,8 +104,8 @@ class Reweigher(_BaseReweigher):
 
     See Also
     --------
-    UtilityAwareReweigher : Weights from utilities, with or without this correction.
-    ReweighedEstimator : Trains an estimator with the weights.
+    fado.UtilityAwareReweigher : Weights from utilities, with or without this correction.
+    fado.ReweighedEstimator : Trains an estimator with the weights.
 
     References
     ----------
@@ -138,7 +138,7 @@ class Reweigher(_BaseReweigher):
         return TrainingSet(np.arange(len(weights)), weights)
 
 
-@insert_parameters()
+@insert_parameters(LinearUtility)
 class UtilityAwareReweigher(_BaseReweigher):
     """Weight rows by their utility (UAR) and, optionally, correct the weights for equal positive rates.
 
@@ -191,14 +191,11 @@ class UtilityAwareReweigher(_BaseReweigher):
 
     See Also
     --------
-    Reweigher : Weights for equal positive rates, without utilities.
-    UtilityAwarePrevalenceSampler : Drops rows instead.
-    ReweighedEstimator : Trains an estimator with the weights.
+    fado.Reweigher : Weights for equal positive rates, without utilities.
+    fado.UtilityAwarePrevalenceSampler : Drops rows instead.
+    fado.ReweighedEstimator : Trains an estimator with the weights.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------

@@ -23,6 +23,7 @@ from fado.tabular import (
     small_groups,
     take_rows,
 )
+from fado.utility import LinearUtility
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -371,7 +372,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return tags
 
 
-@insert_parameters()
+@insert_parameters(LinearUtility)
 class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
 
@@ -417,14 +418,11 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
 
     See Also
     --------
-    RandomPrevalenceSampler : Drops the same number of rows at random.
-    UtilityAwareOverSampler : Makes positives instead.
-    UtilityAwareReweigher : Changes weights instead.
+    fado.RandomPrevalenceSampler : Drops the same number of rows at random.
+    fado.UtilityAwareOverSampler : Makes positives instead.
+    fado.UtilityAwareReweigher : Changes weights instead.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------
@@ -493,7 +491,7 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
 
     See Also
     --------
-    UtilityAwarePrevalenceSampler : Drops the rows of least utility.
+    fado.UtilityAwarePrevalenceSampler : Drops the rows of least utility.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class KnownRows:
 
     See Also
     --------
-    EvaluatedRows : Returns such rows.
+    fado.interventions.EvaluatedRows : Returns such rows.
     """
 
     scores: FloatArray
@@ -84,7 +84,7 @@ class EvaluatedRows:
 
     See Also
     --------
-    BaseScoreIntervention : Gets these rows.
+    fado.interventions.BaseScoreIntervention : Gets these rows.
 
     Examples
     --------
@@ -198,8 +198,8 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
 
     See Also
     --------
-    BaseIntervention : Base class of interventions that change rows or weights.
-    register_intervention : Offers an intervention in experiments and commands.
+    fado.interventions.BaseIntervention : Base class of interventions that change rows or weights.
+    fado.interventions.register_intervention : Offers an intervention in experiments and commands.
 
     Examples
     --------

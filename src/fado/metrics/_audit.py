@@ -71,7 +71,7 @@ class Audit:
 
     See Also
     --------
-    audit : Makes an audit.
+    fado.metrics.audit : Makes an audit.
     fado.metrics.by_group : Rates of the groups of one attribute, or of one combination.
 
     Examples

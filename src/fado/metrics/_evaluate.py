@@ -124,9 +124,9 @@ def evaluate(
 
     See Also
     --------
-    by_group : The rates of every group.
-    audit : Rates, ratios and calibration of several attributes and their combinations.
-    threshold_at_fpr : The threshold that a false-positive budget sets.
+    fado.metrics.by_group : The rates of every group.
+    fado.metrics.audit : Rates, ratios and calibration of several attributes and their combinations.
+    fado.metrics.threshold_at_fpr : The threshold that a false-positive budget sets.
 
     References
     ----------
@@ -316,8 +316,8 @@ def by_group(
 
     See Also
     --------
-    evaluate : The ratios between groups.
-    audit : Several attributes and their combinations.
+    fado.metrics.evaluate : The ratios between groups.
+    fado.metrics.audit : Several attributes and their combinations.
 
     Examples
     --------

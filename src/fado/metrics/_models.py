@@ -74,7 +74,7 @@ def aim_scorer(
     See Also
     --------
     fado.AimedEstimator : Reaches a line without a search over models.
-    evaluate : The metrics that the scorer uses.
+    fado.metrics.evaluate : The metrics that the scorer uses.
 
     Examples
     --------

@@ -40,8 +40,8 @@ class Budget:
 
     See Also
     --------
-    evaluate : Metrics of a model at a budget.
-    threshold_at_fpr : The threshold of a false-positive budget.
+    fado.metrics.evaluate : Metrics of a model at a budget.
+    fado.metrics.threshold_at_fpr : The threshold of a false-positive budget.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class Check:
 
     See Also
     --------
-    check_trend : Many checks, by month or day.
+    fado.models.check_trend : Many checks, by month or day.
     fado.metrics.audit : The same figures for any predictions, without a model.
     """
 

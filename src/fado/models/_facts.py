@@ -40,7 +40,7 @@ class GroupCount:
 
     See Also
     --------
-    Part : The groups of one part of the data.
+    fado.models.Part : The groups of one part of the data.
     """
 
     group: str
@@ -66,7 +66,7 @@ class Part:
 
     See Also
     --------
-    GroupRates : The rates of a group in a part.
+    fado.models.GroupRates : The rates of a group in a part.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class Facts:
 
     See Also
     --------
-    ChosenModel : The model that has these facts.
+    fado.models.ChosenModel : The model that has these facts.
 
     References
     ----------
@@ -360,7 +360,7 @@ class ColumnSummary:
 
     See Also
     --------
-    summarize_columns : The summaries of all columns of a table.
+    fado.models.summarize_columns : The summaries of all columns of a table.
     ChosenModel.check : Compares new rows with these summaries, to detect drift.
 
     Examples

@@ -102,7 +102,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 
     See Also
     --------
-    register_valuator : Give a valuator a name for configurations and commands.
+    fado.valuation.register_valuator : Give a valuator a name for configurations and commands.
 
     Examples
     --------

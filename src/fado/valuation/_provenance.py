@@ -41,7 +41,7 @@ class Scale:
 
     See Also
     --------
-    Valuation : Has a scale for each of its variables.
+    fado.Valuation : Has a scale for each of its variables.
     """
 
     meaning: str
@@ -96,7 +96,7 @@ class VariableNote:
 
     See Also
     --------
-    Provenance : Holds one note per variable.
+    fado.valuation.Provenance : Holds one note per variable.
     """
 
     kind: str
@@ -116,7 +116,7 @@ class SplitGains:
 
     See Also
     --------
-    Provenance : Holds the gains.
+    fado.valuation.Provenance : Holds the gains.
     """
 
     columns: tuple[str, ...]
@@ -136,7 +136,7 @@ class TargetNote:
 
     See Also
     --------
-    Provenance : Holds the note.
+    fado.valuation.Provenance : Holds the note.
     """
 
     target: str
@@ -181,7 +181,7 @@ class Provenance:
 
     See Also
     --------
-    Valuation : Has the provenance of its values.
+    fado.Valuation : Has the provenance of its values.
     """
 
     algorithm: str = "given"

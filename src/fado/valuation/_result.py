@@ -62,8 +62,8 @@ class Valuation:
 
     See Also
     --------
-    OutOfBagEntropy : Values rows by the uncertainty of models.
-    TreeInfluence : Values rows by their effects on performance and fairness.
+    fado.OutOfBagEntropy : Values rows by the uncertainty of models.
+    fado.TreeInfluence : Values rows by their effects on performance and fairness.
 
     Examples
     --------

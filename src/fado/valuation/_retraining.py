@@ -93,8 +93,8 @@ def retraining_check(
 
     See Also
     --------
-    removal_effects : The predicted and measured change of each part.
-    forecast_removals : A prediction for LightGBM without training again.
+    fado.valuation.removal_effects : The predicted and measured change of each part.
+    fado.valuation.forecast_removals : A prediction for LightGBM without training again.
 
     Examples
     --------

@@ -161,7 +161,7 @@ def test_no_state_to_load(tmp_path):
 def test_a_state_that_was_being_replaced_is_found_again(saved):
     aside = saved.parent / ".state.0123abcd.old"
     saved.rename(aside)
-    with pytest.raises(ValueError, match=r"it does not exist. What stood there .*\.state\.0123abcd\.old"):
+    with pytest.raises(ValueError, match=r"it does not exist. A process was killed .*\.state\.0123abcd\.old"):
         OnlineEntropy.load(saved)
     aside.rename(saved)
     assert OnlineEntropy.load(saved).n_rows_ == 100

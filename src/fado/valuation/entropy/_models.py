@@ -67,8 +67,8 @@ class ValuationModels:
 
     See Also
     --------
-    OutOfBagEntropy : Trains the models.
-    load_models : Reads saved models.
+    fado.OutOfBagEntropy : Trains the models.
+    fado.valuation.load_models : Reads saved models.
 
     Examples
     --------

@@ -208,10 +208,10 @@ class OutOfBagEntropy(EntropyValuator):
 
     See Also
     --------
-    InBagEntropy : Faster, with models that have seen the rows.
-    OnlineEntropy : The same values for rows that arrive in batches.
-    value_files : The same values for tables larger than memory.
-    TreeInfluence : Effects of rows on performance and fairness.
+    fado.InBagEntropy : Faster, with models that have seen the rows.
+    fado.OnlineEntropy : The same values for rows that arrive in batches.
+    fado.value_files : The same values for tables larger than memory.
+    fado.TreeInfluence : Effects of rows on performance and fairness.
 
     References
     ----------
@@ -290,7 +290,7 @@ class InBagEntropy(EntropyValuator):
 
     See Also
     --------
-    OutOfBagEntropy : Better values, from models that have not seen the rows.
+    fado.OutOfBagEntropy : Better values, from models that have not seen the rows.
 
     References
     ----------

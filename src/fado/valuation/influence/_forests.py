@@ -307,7 +307,7 @@ def forecast_removals(
 
     See Also
     --------
-    removal_effects : Trains again, for any classifier.
+    fado.valuation.removal_effects : Trains again, for any classifier.
 
     Examples
     --------

@@ -81,10 +81,10 @@ class TreeInfluence(BaseValuator):
 
     See Also
     --------
-    retraining_check : How well the values predict retraining.
-    forecast_removals : What removing given rows would do.
-    KNNShapley : Effects on a vote of nearest neighbours.
-    DataShapley : Effects on any classifier, by training many models.
+    fado.valuation.retraining_check : How well the values predict retraining.
+    fado.valuation.forecast_removals : What removing given rows would do.
+    fado.KNNShapley : Effects on a vote of nearest neighbours.
+    fado.DataShapley : Effects on any classifier, by training many models.
 
     References
     ----------

@@ -134,7 +134,7 @@ class FilesPlan:
 
     See Also
     --------
-    plan_files : Makes the plan.
+    fado.valuation.plan_files : Makes the plan.
     """
 
     n_files: int

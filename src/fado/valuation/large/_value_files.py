@@ -200,8 +200,8 @@ def value_files(
 
     See Also
     --------
-    OutOfBagEntropy : The same for a table in memory.
-    plan_files : Rows, memory and time that it would take.
+    fado.OutOfBagEntropy : The same for a table in memory.
+    fado.valuation.plan_files : Rows, memory and time that it would take.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class GroupLine:
 
     See Also
     --------
-    summarise_files : Returns such lines.
+    fado.valuation.summarise_files : Returns such lines.
     """
 
     title: str

@@ -57,7 +57,7 @@ class OnlineEntropy(BaseEstimator):
 
     See Also
     --------
-    OutOfBagEntropy : Values of one complete table.
+    fado.OutOfBagEntropy : Values of one complete table.
 
     Examples
     --------

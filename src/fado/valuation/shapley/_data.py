@@ -123,8 +123,8 @@ class DataShapley(BaseValuator):
 
     See Also
     --------
-    KNNShapley : Exact Shapley values in a vote of nearest neighbours.
-    TreeInfluence : Effects for tables of any size, for LightGBM.
+    fado.KNNShapley : Exact Shapley values in a vote of nearest neighbours.
+    fado.TreeInfluence : Effects for tables of any size, for LightGBM.
 
     References
     ----------

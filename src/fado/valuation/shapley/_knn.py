@@ -90,8 +90,8 @@ class KNNShapley(BaseValuator):
 
     See Also
     --------
-    TreeInfluence : Effects on a LightGBM model.
-    DataShapley : Effects on any classifier, by training many models.
+    fado.TreeInfluence : Effects on a LightGBM model.
+    fado.DataShapley : Effects on any classifier, by training many models.
 
     References
     ----------
