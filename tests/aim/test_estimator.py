@@ -656,3 +656,12 @@ def test_the_budget_is_kept_although_models_are_fitted_again_on_all_rows():
         (scores >= own)[negative].mean() for own in (model.threshold_, model.metrics_["threshold"])
     )
     assert abs(kept - 0.05) < 0.006 < abs(moved - 0.05)
+
+
+def test_models_that_memorise_rows_keep_the_threshold_of_the_folds():
+    train, other = draw_applicants(600, 5), draw_applicants(6000, 6)
+    by_heart = LGBMClassifier(n_estimators=100, num_leaves=31, min_child_samples=2, n_jobs=1, verbosity=-1)
+    model = aimed(train, by_heart, at_least=0.5, max_fpr=0.1)
+    assert model.threshold_ == model.metrics_["threshold"]
+    assert found_on(model, other)["fpr"] < 0.15
+    assert "its threshold stayed at" in model.to_model().card()

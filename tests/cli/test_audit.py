@@ -54,6 +54,9 @@ def test_the_files_hold_what_the_library_finds(table):
     line = expected.ratios.set_index(["attribute", "ratio"]).loc[("sex", "fpr_ratio")]
     said = f"sex: fpr_ratio {line['value']:.3f} ({line['low']:.3f} to {line['high']:.3f}, 95 %)"
     assert said in done.output
+    positives = (FRAME["late"] == "yes").sum()
+    assert f"300 rows, {positives} positives (label yes), " in done.output
+    assert len([row for row in done.output.splitlines() if row.rstrip().endswith(" yes")]) == 8
 
 
 def test_decisions_alone_need_no_labels(table):

@@ -275,3 +275,14 @@ def test_scores_without_labels_need_a_threshold():
     report = audit(None, [0.1, 0.9, 0.5, 0.6], sensitive_features=list("aabb"), budget=("top_k", 2))
     assert report.frame["selected"].tolist() == [1, 1]
     assert report.ratios["value"][0] == 1.0
+
+
+def test_an_audit_prints_its_ratios_and_names_the_positive_label():
+    y, decisions = [1, 2, 2, 1, 2, 2], [1, 2, 2, 2, 2, 1]
+    report = audit(y, decisions, sensitive_features={"sex": list("mmmfff")})
+    assert report.about["positive_label"] == "2"
+    first, *ratios = repr(report).splitlines()
+    assert first == "Audit of 6 rows by sex, 4 selected"
+    assert ratios[1].startswith("sex: tpr_ratio 0.500 (")
+    assert ratios[1].endswith("), f over m")
+    assert audit(None, [1, 0, 1, 0], sensitive_features=list("aabb")).about["positive_label"] is None

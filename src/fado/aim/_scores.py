@@ -50,6 +50,7 @@ from fado.tabular import Problem, Table, columns_that_determine
 Positions = npt.NDArray[np.int32]
 
 INNER_FOLDS = 5
+LEAST_SEEN = 1 / 3  # of the budget that models must spend on rows they have seen, for their threshold to move
 STUDENT_TREES = 3  # times those of the estimator, as it learns from two models
 _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in standard errors, by confidence or not
 
@@ -145,6 +146,10 @@ class Aim:
         by_heart = float(np.average(selected[counted], weights=knowledge.weights[counted]))
         kind: Any = "fpr" if budget.kind == "fpr" else "selection_rate"
         spent: float = getattr(point, kind)
+        # Models that memorise rows select hardly any of those that they have seen: such shares say nothing
+        # about new rows, and the threshold that they give lets several times the budget pass.
+        if by_heart < spent * LEAST_SEEN:
+            return point.threshold
         share = spent - (spent - by_heart) * (n_folds - 1) / n_folds
         if not 0 < share < 1:
             return point.threshold
@@ -310,10 +315,12 @@ def _how_chosen(aimed: Aimed, by: str) -> str:
     line = "the line" if len(aimed.lines.limits) == 1 else "all lines"
     again = ""
     if aimed.threshold is not None:
+        first, last = aimed.point.threshold, aimed.threshold
+        moved = f"moved from {first:.6g} to {last:.6g}, where it is expected to select as many"
         again = (
             " The figures are those of models fitted on folds, for rows that they have not seen. The final "
-            "model was fitted again on all rows, and its threshold moved from "
-            f"{aimed.point.threshold:.6g} to {aimed.threshold:.6g}, where it is expected to select as many."
+            "model was fitted again on all rows, and its threshold "
+            f"{moved if last != first else f'stayed at {first:.6g}'}."
         )
     if aimed.point.coefficients.moves_nothing and aimed.reached:
         return f"The untouched model reaches {line}, and is left as it is.{again}"

@@ -214,6 +214,8 @@ def in_sentences(command: Command) -> Command:
         )
     }
     options = own | {name: option for name, option in _OPTIONS.items() if option in own.values()}
+    if "config" in inspect.signature(command).parameters:
+        options["z_exclude"] = "data.exclude"  # a key of the configuration
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:

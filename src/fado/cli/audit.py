@@ -83,8 +83,15 @@ def audit(
     )
     shown = [rate for rate in _RATES if report.frame[rate].notna().any()]
     header = ["attribute", "group", "rows", *(rate.replace("_", "\n") for rate in shown), "compared"]
-    rows = report.frame[["attribute", "group", "rows", *shown, "compared"]].to_numpy().tolist()
-    print_table(f"{report.about['rows']:,} rows, {report.about['selected']:,} selected", header, rows)
+    frame = report.frame.assign(compared=report.frame["compared"].map({True: "yes", False: "no"}))
+    rows = frame[["attribute", "group", "rows", *shown, "compared"]].to_numpy().tolist()
+    about = report.about
+    labels = (
+        ""
+        if about["positives"] is None
+        else f"{about['positives']:,} positives (label {about['positive_label']}), "
+    )
+    print_table(f"{about['rows']:,} rows, {labels}{about['selected']:,} selected", header, rows)
     for line in report.ratios.itertuples():
         if line.reason == "":
             print(

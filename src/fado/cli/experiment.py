@@ -203,4 +203,7 @@ def _print_plan(chosen: Experiment, jobs: int | None) -> None:
     print(chosen)
     print(f"{plan.n_rows - plan.n_fits:,} rows use the fit of another row with the same training set.")
     seconds = chosen.estimated_seconds(n_jobs=jobs)
-    print(f"The fits take about {seconds / 3600:.1f} hours ({seconds:,.0f} s) on this machine.")
+    shown = f"{seconds / 3600:.1f} hours" if seconds >= 5400 else f"{seconds / 60:.0f} minutes"
+    print(
+        f"The fits take about {shown if seconds >= 90 else f'{max(seconds, 1):.0f} seconds'} on this machine."
+    )

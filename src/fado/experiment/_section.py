@@ -82,7 +82,9 @@ class Section:
         if key in self:
             return self._table[key]
         if default is REQUIRED:
-            raise ValueError(f"`{self.at(key)}` is missing: set it.")
+            raise ValueError(
+                f"`{self.at(key)}` is missing: set it, as in a file that `fado experiment init FILE` writes."
+            )
         return default
 
     def section(self, key: str, default: Any = REQUIRED) -> Section:

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from fado._checks import check_count
 from fado._messages import insert_parameters
 from fado.metrics._evaluate import evaluate
-from fado.metrics._inputs import Bools, Floats, as_scores, check_between, encode_predictions, encode_target
+from fado.metrics._inputs import (
+    Bools,
+    Floats,
+    Target,
+    as_scores,
+    check_between,
+    encode_predictions,
+    encode_target,
+)
 from fado.metrics._intervals import (
     Floats64,
     MeasuredRows,
@@ -47,7 +55,7 @@ RATES = {  # what to say of a group without members, and if no group has events
 _PRECISION = Rate("", "", "", lambda c: (c.true_positives, c.false_positives + c.true_positives))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """The result of `audit`: tables of groups, ratios and pairs, and ways to write them.
 
@@ -80,6 +88,8 @@ class Audit:
     >>> y_true, decisions = [0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0]
     >>> sex = {"sex": list("mmmfff")}
     >>> report = audit(y_true, decisions, sensitive_features=sex)
+    >>> print(str(report).splitlines()[0])
+    Audit of 6 rows by sex, 4 selected
     >>> line = report.ratios.set_index("ratio").loc["tpr_ratio"]
     >>> float(line["value"]), line["lowest"], line["highest"]
     (0.5, 'f', 'm')
@@ -140,6 +150,17 @@ class Audit:
 
         return page_in_frame(self._page(), 900)
 
+    def __repr__(self) -> str:
+        about, shown = self.about, self.ratios[self.ratios["reason"] == ""]
+        attributes = ", ".join(map(str, about["attributes"]))
+        lines = [f"Audit of {about['rows']:,} rows by {attributes}, {about['selected']:,} selected"]
+        for own in shown.itertuples():
+            lines.append(
+                f"{own.attribute}: {own.ratio} {own.value:.3f} ({own.low:.3f} to {own.high:.3f}), "
+                f"{own.lowest} over {own.highest}"
+            )
+        return "\n".join(lines)
+
     def _write(self, path: str | os.PathLike[str], text: str) -> None:
         from fado._storage import replacing
 
@@ -196,9 +217,11 @@ def audit(
     Audit
         With `frame`, `ratios`, `pairs`, `calibration`, and ways to write them.
 
-    Notes ----- Intervals of rates are those of Clopper and Pearson (1934). Intervals of ratios are computed
-    from them over all pairs of groups, and are valid whichever two groups have the lowest and highest rate in
-    the population. All intervals are for the threshold in use.
+    Notes
+    -----
+    Intervals of rates are those of Clopper and Pearson (1934). Intervals of ratios are computed from them
+    over all pairs of groups, and are valid whichever two groups have the lowest and highest rate in the
+    population. All intervals are for the threshold in use.
 
     See Also
     --------
@@ -226,9 +249,9 @@ def audit(
     check_count("min_group_size", min_group_size, 0, 10**12)
     if least_share is not None and not (isinstance(least_share, int | float) and 0 <= least_share < 1):
         raise ValueError(f"`least_share` must be in [0, 1), got {least_share!r}.")
-    positive, selected, scores, about = _decide(
-        y_true, scores_or_decisions, max_fpr, threshold, budget, pos_label, sample_weight
-    )
+    target = None if y_true is None else encode_target(y_true, pos_label)
+    positive, label = (None, None) if target is None else (target.positive, str(target.pos_label))
+    selected, scores, about = _decide(target, scores_or_decisions, max_fpr, threshold, budget, sample_weight)
     variables = _attributes(sensitive_features, len(selected))
     weights = weights_of(sample_weight, len(selected))
     rows = _Rows(positive, selected, scores, weights, 1 - confidence)
@@ -245,6 +268,7 @@ def audit(
     about = {
         "rows": len(selected),
         "positives": None if positive is None else int(positive.sum()),
+        "positive_label": label,
         "selected": int(selected.sum()),
         **about,
         "attributes": [own.name for own in variables],
@@ -264,18 +288,16 @@ def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _decide(
-    y_true: Any,
+    target: Target | None,
     given: Any,
     max_fpr: float,
     threshold: float | None,
     budget: Any,
-    pos_label: Any,
     sample_weight: Any,
-) -> tuple[Bools | None, Bools, Floats | None, dict[str, Any]]:
-    """Return the positive and the selected rows, the scores if given, and how decisions were made."""
+) -> tuple[Bools, Floats | None, dict[str, Any]]:
+    """Return the selected rows, the scores if given, and how decisions were made."""
     from fado.tabular import one_column, weights_of
 
-    target = None if y_true is None else encode_target(y_true, pos_label)
     positive = None if target is None else target.positive
     column = one_column(given, "scores_or_decisions")
     if len(column) == 0:
@@ -296,7 +318,7 @@ def _decide(
             selected = np.array([value == 1 for value in found], dtype=np.bool_)[codes]
         else:
             selected = encode_predictions(given, target)
-        return positive, selected, None, {"decided_by": "decisions"}
+        return selected, None, {"decided_by": "decisions"}
     n_rows = len(column) if positive is None else len(positive)
     scores = as_scores(given, n_rows)
     outside = (scores < 0) | (scores > 1)
@@ -317,7 +339,7 @@ def _decide(
         at = limit.threshold(counted, scores, weights_of(sample_weight, n_rows))
         made = f"{limit.kind} {limit.limit:g}"
     about = {"decided_by": "scores", "threshold": float(at), "threshold_from": made}
-    return positive, scores >= at, scores, about
+    return scores >= at, scores, about
 
 
 def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:

@@ -18,7 +18,7 @@ function between(low, high, write) {
 }
 
 function lead() {
-  const labels = about.positives === null ? "no labels" : `${count(about.positives)} positives`;
+  const labels = about.positives === null ? "no labels" : `${count(about.positives)} positives (label ${about.positive_label})`;
   const how = about.decided_by === "decisions" ? "The decisions were given as such." :
     `Scores are selected from ${digits(about.threshold)} on; that threshold was ${about.threshold_from === "given" ? "given" : `set on these rows by the budget (${BUDGETS[about.threshold_from.split(" ")[0]]}: at most ${about.threshold_from.split(" ")[1]})`}.`;
   const weighed = about.weighted ? " Rates are shares of the rows' weights; counts are rows." : "";
