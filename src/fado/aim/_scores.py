@@ -50,7 +50,7 @@ from fado.tabular import Problem, Table, columns_that_determine
 Positions = npt.NDArray[np.int32]
 
 INNER_FOLDS = 5
-LEAST_SEEN = 0.5  # of the budget that models must spend on rows they have seen, for their threshold to move
+LEAST_SEEN = 1 / 3  # of the budget that models must spend on rows they have seen, for their threshold to move
 STUDENT_TREES = 3  # times those of the estimator, as it learns from two models
 _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in standard errors, by confidence or not
 
