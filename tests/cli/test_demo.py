@@ -15,6 +15,7 @@ from fado.models import check_directory
 ROWS = 4000
 SMALL = f"""
 import sys
+from functools import partialmethod
 for name in ("altair", "vl_convert", "dask", "distributed", "polars"):
     sys.modules[name] = None
 from fado.cli import demo, main
@@ -24,6 +25,7 @@ def write_small(path):
     write(path)
     path.write_text(path.read_text().replace("count = 5", "count = 1").replace("[20, 100]", "[5, 10]"))
 Experiment.write_example = write_small
+Experiment.run = partialmethod(Experiment.run, isolated=False)
 demo.ROWS, demo.FITS = {ROWS}, 12
 main()
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import combinations, groupby, pairwise
 from typing import Any, NamedTuple
@@ -419,10 +420,7 @@ def _clear_part(estimate: Estimate) -> str:
 
 
 def _how_well(area: float) -> str:
-    for limit, words in ((0.55, "hardly"), (0.7, "to some extent"), (0.85, "well")):
-        if area < limit:
-            return words
-    return "very well"
+    return ("hardly", "to some extent", "well", "very well")[bisect_right((0.55, 0.7, 0.85), area)]
 
 
 def _too_few(attribute: Protected) -> str:
