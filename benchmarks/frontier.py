@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,9 +72,18 @@ def validated(results: Results) -> dict[str, float]:
 
 def run_grid(frontier, n_models: int, seed: int) -> Results:
     """Run the grid on the rows and parts of a frontier."""
-    asked = dict(frontier.results.config.source)
-    asked |= {"interventions": GRID, "models": {"count": n_models, "seed": seed, "space": SPACE}}
-    return run_experiment(config_from(asked), None, data=frontier._data, isolated=False)
+    own = frontier.results.config
+    grid = config_from(
+        {
+            "data": {"given": True, "target": own.data.target, "protected": list(own.data.protected)},
+            "split": {"method": "given"},
+            "interventions": GRID,
+            "models": {"space": {"n_estimators": 100}},
+        }
+    )
+    models = replace(grid.models, count=n_models, seed=seed, space=SPACE)
+    config = replace(own, interventions=grid.interventions, models=models)
+    return run_experiment(config, None, data=frontier._data, isolated=False)
 
 
 def main() -> None:

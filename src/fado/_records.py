@@ -126,7 +126,7 @@ def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
     if kind in (tuple, list, Sequence) and isinstance(value, list):
         found = [_value_from(inner[0], own, name, what) for own in value]
         return found if kind is list else tuple(found)
-    if kind is Mapping and isinstance(value, Mapping):
+    if kind in (Mapping, dict) and isinstance(value, Mapping):
         return {str(key): _value_from(inner[1], own, name, what) for key, own in value.items()}
     if hint is float and (is_number(value) or value in _NOT_FINITE):
         return float(decode(value))

@@ -14,8 +14,10 @@ from fado.aim._curve import (
     decision_scores,
     expected_rates,
 )
+from fado.metrics import Budget
 
 N = 3_000
+FPR = Budget("fpr", 0.1)
 
 
 def known(n_groups=3, n_attributes=1, seed=0):
@@ -64,7 +66,7 @@ def decide(knowledge, coefficients, share, of_all=False):
 @pytest.mark.parametrize("ratio", list(RATES))
 def test_no_decisions_within_the_line_and_the_budget_have_more_true_positives(ratio, line):
     knowledge, limit = known(), Limit(0, ratio, (0, 1, 2))
-    coefficients = Dual(knowledge, [limit], 0.1).solve([line], [np.ones(3)])
+    coefficients = Dual(knowledge, [limit], FPR, N).solve([line], [np.ones(3)])
     selected = decide(knowledge, coefficients, 0.1)
     rates = expected_rates(knowledge.masses(limit), selected, of_selected=RATES[ratio][1])
     tpr = (knowledge.weights * knowledge.positive)[selected].sum() / (knowledge.weights @ knowledge.positive)
@@ -76,7 +78,7 @@ def test_several_limits_of_two_attributes_and_a_budget_of_all_rows():
     knowledge = known(2, n_attributes=2)
     limits = [Limit(0, "fpr_ratio", (0, 1)), Limit(0, "tpr_ratio", (0, 1)), Limit(1, "fpr_ratio", (0, 1))]
     lines = [0.7, 0.8, 0.6]
-    coefficients = Dual(knowledge, limits, 0.15, of_all=True).solve(lines, [np.ones(2)] * 3)
+    coefficients = Dual(knowledge, limits, Budget("selection_rate", 0.15), N).solve(lines, [np.ones(2)] * 3)
     selected = decide(knowledge, coefficients, 0.15, of_all=True)
     for limit, line in zip(limits, lines, strict=True):
         rates = expected_rates(knowledge.masses(limit), selected, of_selected=True)
@@ -87,7 +89,7 @@ def test_several_limits_of_two_attributes_and_a_budget_of_all_rows():
 
 def test_a_line_that_holds_by_itself_moves_nothing():
     knowledge, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
-    coefficients = Dual(knowledge, [limit], 0.1).solve([0.01], [np.ones(3)])
+    coefficients = Dual(knowledge, [limit], FPR, N).solve([0.01], [np.ones(3)])
     np.testing.assert_allclose(coefficients.negative[0], 0, atol=0.01)
     assert not coefficients.positive[0].any()
 
@@ -97,7 +99,7 @@ def test_a_group_that_is_known_for_sure_gets_a_threshold_of_its_own():
     sure = np.eye(2)[rng.integers(0, 2, N)]
     positive = 1 / (1 + np.exp(2.0 - rng.normal(size=N) - 1.5 * sure[:, 1]))
     knowledge = Knowledge(positive, ((sure, sure),), np.ones(N))
-    coefficients = Dual(knowledge, [Limit(0, "fpr_ratio", (0, 1))], 0.1).solve([1.0], [np.ones(2)])
+    coefficients = Dual(knowledge, [Limit(0, "fpr_ratio", (0, 1))], FPR, N).solve([1.0], [np.ones(2)])
     first, second = np.log1p(coefficients.negative[0])
     assert second > 0.5 + first
     moved = logit(decision_scores(knowledge, coefficients)) - logit(knowledge.positive)
@@ -107,7 +109,7 @@ def test_a_group_that_is_known_for_sure_gets_a_threshold_of_its_own():
 def test_rates_that_models_expect_too_low_are_corrected():
     knowledge, limit = known(2), Limit(0, "fpr_ratio", (0, 1))
     plain, corrected = (
-        Dual(knowledge, [limit], 0.1).solve([0.9], [own]) for own in (np.ones(2), np.array([1.0, 1.5]))
+        Dual(knowledge, [limit], FPR, N).solve([0.9], [own]) for own in (np.ones(2), np.array([1.0, 1.5]))
     )
     rates = expected_rates(knowledge.masses(limit), decide(knowledge, corrected, 0.1), of_selected=True)
     assert rates[0] / (1.5 * rates[1]) == pytest.approx(0.9, abs=0.02)
@@ -116,7 +118,7 @@ def test_rates_that_models_expect_too_low_are_corrected():
 
 def test_a_price_instead_of_a_budget():
     knowledge, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
-    coefficients = Dual(knowledge, [limit], None, price=1.0).solve([0.8], [np.ones(3)])
+    coefficients = Dual(knowledge, [limit], Budget("threshold", 0.5), N).solve([0.8], [np.ones(3)])
     selected = decision_scores(knowledge, coefficients) >= 0.5
     rates = expected_rates(knowledge.masses(limit), selected, of_selected=True)
     assert rates.min() / rates.max() == pytest.approx(0.8, abs=0.07)  # of 150 rows

@@ -37,7 +37,7 @@ def test_init_run_status_report(config, tmp_path):
     assert "Positive label: fraud_bool = 1." in done.stdout
     assert "Best models with a fpr_ratio of at least 0.8 on" in done.stdout
     assert "fits: 13 of 13 done, 0 failed" in done.stderr
-    expected = Experiment.from_toml(config).run(tmp_path / "other", n_jobs=1)
+    expected = Experiment.from_toml(config).run(tmp_path / "other", n_jobs=1, isolated=False)
     pd.testing.assert_frame_equal(Results.load(store).frame, expected.frame, check_exact=True)
     status = run("experiment", "status", store)
     assert "Results of 13 models (13 done)" in status.stdout
@@ -59,9 +59,9 @@ def test_failed_fits_give_code_1_and_can_be_tried_again(config, tmp_path, monkey
     def fail(*_):
         raise RuntimeError("no luck")
 
+    monkeypatch.setattr(Experiment, "run", partialmethod(Experiment.run, isolated=False))
     with monkeypatch.context() as patched:
         patched.setattr(Bench, "scores", fail)
-        patched.setattr(Experiment, "run", partialmethod(Experiment.run, isolated=False))
         failed = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1)
     assert failed.exit_code == 1
     assert "13 models failed; the first: RuntimeError: no luck" in failed.stderr
@@ -113,7 +113,7 @@ def several(tmp_path_factory):
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Experiment(config).run(folder / "store", n_jobs=1), folder / "store"
+        return Experiment(config).run(folder / "store", n_jobs=1, isolated=False), folder / "store"
 
 
 SETTINGS = "corrected UAR, utility linear, alpha 0.5, scaling minmax, floor 0.1, prevalence correction 1.5"

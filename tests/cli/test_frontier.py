@@ -86,7 +86,8 @@ def test_a_missed_line_gives_the_closest_and_says_so(folder):
     assert ("the line is reached with 99 % confidence" in told) is kept.reached
     sizes = FRAME.loc[FRAME["hired"] == "no", "sex"].value_counts()
     first = " ".join(sure.stdout.splitlines()[:3]).replace("  ", "")
-    events = f"the smallest group ({sizes.idxmin()}) has about {0.2 * 0.1 * sizes.min():.0f} events in 300"
+    expected = f"{0.2 * 0.1 * sizes.min():.0f} false positives in 300"
+    events = f"the smallest group ({sizes.idxmin()}) has about {expected}"
     assert first.startswith(f"fpr_ratio: at the budget, {events} validation rows;")
     assert "% confidence, below 0.5: no model can be confirmed" in first
 

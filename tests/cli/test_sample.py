@@ -446,7 +446,7 @@ def test_survey_weights_count_in_the_rates(files):
         (
             "reweigh",
             ["--intervention", "rw", "--weight", "note"],
-            "`--weight` must contain numbers, got text.",
+            "`--weight` must hold numbers, got text.",
         ),
         (
             "reweigh",

@@ -56,9 +56,9 @@ def undisturbed(config, tmp_path_factory):
     return folder, results
 
 
-def test_twenty_kills_leave_no_trace(config, undisturbed, tmp_path):
+def test_eight_kills_leave_no_trace(config, undisturbed, tmp_path):
     store = tmp_path / "store"
-    done_before_the_last, repeated = killed_until_done(config, store, kills=20, seed=1)
+    done_before_the_last, repeated = killed_until_done(config, store, kills=8, seed=1)
     assert done_before_the_last > 0
     assert repeated == 0, "a finished fit was lost or done again"
     results = Results.load(store)

@@ -28,16 +28,17 @@ def parts(n=900):
     }
 
 
+TABLE = {
+    "data": {"given": True, "target": "y", "protected": "sex"},
+    "split": {"method": "given"},
+    "interventions": {"rps": False, "uar": {"alphas": [0.5]}},
+    "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
+    "models": {"count": 2, "space": {"n_estimators": {"log_uniform": [3, 20]}, "num_leaves": 5}},
+}
+
+
 def given_config(**split):
-    return config_from(
-        {
-            "data": {"given": True, "target": "y", "protected": "sex"},
-            "split": {"method": "given", **split},
-            "interventions": {"rps": False, "uar": {"alphas": [0.5]}},
-            "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
-            "models": {"count": 2, "space": {"n_estimators": {"log_uniform": [3, 20]}, "num_leaves": 5}},
-        }
-    )
+    return config_from(TABLE | {"split": {"method": "given", **split}})
 
 
 def test_it_is_the_same_as_from_a_file(tmp_path):
@@ -49,7 +50,7 @@ def test_it_is_the_same_as_from_a_file(tmp_path):
     run_experiment(config, tmp_path / "given", n_jobs=1, data=data)
     place = np.array(["train", "train", "validation", "test"])[np.arange(900) % 4]
     X.assign(y=y, place=place).to_parquet(tmp_path / "data.parquet")
-    table = config.source | {
+    table = TABLE | {
         "data": {"path": str(tmp_path / "data.parquet"), "target": "y", "protected": "sex"},
         "split": {
             "method": "column", "column": "place",
@@ -87,7 +88,7 @@ def test_other_rows_are_refused(tmp_path):
 
 
 def test_kept_scores_are_measured_again_on_what_is_handed_over(tmp_path):
-    config = config_from(given_config().source | {"evaluation": {"keep_scores": True}})
+    config = config_from(TABLE | {"evaluation": {"keep_scores": True}})
     X, y = rows()
     data = data_from(read_problem(X, y, "sex"), parts(), config)
     run_experiment(config, tmp_path, n_jobs=1, data=data)
@@ -116,4 +117,4 @@ def test_what_does_not_go_together_is_told(tmp_path):
     with pytest.raises(ValueError, match=r"`data.given` means that the data are passed in Python"):
         run_experiment(config, tmp_path, n_jobs=1)
     with pytest.raises(ValueError, match=r"`split.method` must be 'given', got 'random'"):
-        config_from(config.source | {"split": {"method": "random", "train": 0.5, "test": 0.5}})
+        config_from(TABLE | {"split": {"method": "random", "train": 0.5, "test": 0.5}})

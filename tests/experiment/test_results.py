@@ -291,7 +291,7 @@ def test_a_notebook_shows_the_frontier_on_the_rows_that_models_are_chosen_by():
 def test_a_notebook_shows_the_first_models_of_many_and_says_so_if_there_are_none():
     rows = [("none", NAN, 0, 0.9 - n / 100, 0.1 + n / 100, 0.5, 0.5, 0.05, "done") for n in range(25)]
     shown = results_of(rows)._repr_html_()
-    assert "The first 20 of 25; `pareto` gives all." in shown
+    assert "The first 20 of 25; `pareto` returns all." in shown
     assert shown.count("<td>none</td>") == 20
     nothing = results_of([("<i>none", NAN, 0, NAN, NAN, NAN, NAN, NAN, "failed")])._repr_html_()
     assert nothing.endswith("<p>No model can be compared by fpr_ratio yet.</p></div>")

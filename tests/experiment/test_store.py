@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from fado import Valuation
+from fado._records import encode
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
+from fado.experiment._config import config_from
 from fado.experiment._database import BrokenFileError, Database
 from fado.experiment._store import DATABASE, Store, differences
 from fado.experiment._trial import Trial
@@ -22,12 +24,16 @@ ABOUT = {
     "versions": {},
     "fingerprint": "f",
     "summary": [],
-    "configuration": {
-        "data": {"generator": "account_fraud", "target": "fraud_bool", "protected": "customer_age>=50"},
-        "split": {"method": "random", "train": 0.5, "test": 0.5},
-        "interventions": {},
-        "models": {"space": {"n_estimators": 5}},
-    },
+    "configuration": encode(
+        config_from(
+            {
+                "data": {"generator": "account_fraud", "target": "fraud_bool", "protected": "age>=50"},
+                "split": {"method": "random", "train": 0.5, "test": 0.5},
+                "interventions": {},
+                "models": {"space": {"n_estimators": 5}},
+            }
+        )
+    ),
 }
 
 

@@ -155,7 +155,7 @@ def test_removal_is_points_with_intervals_of_what_was_measured(summary):
     summary["attributes"][0]["effects"] = EFFECTS
     chart = draw(summary, "removal")
     ratio, performance = (chart["datasets"][panel["data"]["name"]] for panel in chart["hconcat"])
-    assert [[point[key] for key in ("share", "change", "told")] for point in ratio] == [
+    assert [[point[key] for key in ("share", "change", "result")] for point in ratio] == [
         [0.05, 0.3, "measurable"],
         [0.1, 0.5, "no measurable change"],  # 1.96 times 0.3 is more
     ]

@@ -82,4 +82,4 @@ def test_the_recipe_of_cleanlab():
     kept = OutOfBagEntropy(keep_probabilities=True, random_state=0).fit(X, y, sensitive_features=z).valuation_
     names = {"y": y.astype(int), "train": slice(None), "kept": kept}
     exec(block("together.md", "cleanlab"), names)
-    assert set(names["issues"]) <= set(range(500))
+    assert set(names["wrong"]) <= set(range(500))

@@ -46,7 +46,7 @@ def fit(X=X, y=Y, z=Z, **parameters):
         ({"z_exclude": ["c"]}, r"`z_exclude` names 'c', which is not a column of X\.$"),
         ({"z_exclude": ["B"]}, "`z_exclude` names 'B', which is not a column of X; did you mean 'b'"),
         ({"z_exclude": {"z": ["c*"]}}, r"the pattern 'c\*', which matches no column of X\.$"),
-        ({"z_exclude": {"w": ["a"]}}, "`z_exclude` names 'w', which is none of the attributes"),
+        ({"z_exclude": {"w": ["a"]}}, "`z_exclude` names 'w', which is not one of the attributes"),
         ({"estimators": []}, "`estimators` is empty"),
         ({"estimators": LinearRegression()}, "holds no classifier for the class variable 'y': add one"),
         (

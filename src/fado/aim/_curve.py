@@ -120,21 +120,15 @@ def expected_rates(masses: FloatArray, selected: Bools, *, of_selected: bool) ->
 class Dual:
     """Finds the coefficients of the best decisions by the multipliers of the budget and of groups' bounds."""
 
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        limits: Sequence[Limit],
-        share: float | None,
-        *,
-        of_all: bool = False,
-        price: float = 1.0,
-    ) -> None:
+    def __init__(self, knowledge: Knowledge, limits: Sequence[Limit], budget: Budget, n_rows: int) -> None:
         self._knowledge, self._limits = knowledge, tuple(limits)
-        self.share = share  # the largest that may be selected; None where the price is set
+        by_price, self._of_all = budget.kind == "threshold", budget.kind in ("selection_rate", "top_k")
+        self.share = None if by_price else budget.share(n_rows)  # the largest that may be selected
         gain, negative = (knowledge.weights * own for own in (knowledge.positive, 1 - knowledge.positive))
-        spent = gain + negative if of_all else negative
-        self._unit, self._scale, self._of_all = float(gain.sum()), float(spent.sum()), of_all
+        spent = gain + negative if self._of_all else negative
+        self._unit, self._scale = float(gain.sum()), float(spent.sum())
         self._gain, self._spent = gain / self._unit, spent / self._scale
+        price = budget.limit / (1 - budget.limit) if by_price else 1.0
         self._price = price * self._scale / self._unit
         self._masses = [knowledge.masses(limit) for limit in limits]
         self._totals = [np.maximum(masses.sum(axis=0), _TINY) for masses in self._masses]
@@ -299,10 +293,7 @@ def curve_points(
     if n_rows > _STEERED_ROWS:
         chosen = np.random.default_rng([seed, 3]).choice(n_rows, _STEERED_ROWS, replace=False)
         some = knowledge.take(np.sort(chosen))
-    if budget.kind == "threshold":
-        dual = Dual(some, limits, None, price=budget.limit / (1 - budget.limit))
-    else:
-        dual = Dual(some, limits, budget.share(n_rows), of_all=budget.kind != "fpr")
+    dual = Dual(some, limits, budget, n_rows)
     spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones(n_rows)
     spent = knowledge.weights * spent / (knowledge.weights @ spent)
     masses = [knowledge.masses(limit) for limit in limits]

@@ -140,7 +140,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     With ``by="scores"`` and no `validation`, every training row is validated by models that have not seen
     it, and then the models are fitted again on all rows. The bounds allow for the difference, and
     `threshold_` moves to where the new scores are expected to select as many rows. It stays where it is if
-    the models memorise rows: if they spend less than a third of the budget on rows that they have seen. In
+    the models memorise rows: if they spend less than half of the budget on rows that they have seen. In
     all other cases the model that was validated is the model that is returned. If `validation` is given, it
     alone sets the thresholds and bounds, and the log factors too, except those of a student. Moved scores
     order rows; they are not probabilities.

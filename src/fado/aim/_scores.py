@@ -50,7 +50,7 @@ from fado.tabular import Problem, Table, columns_that_determine
 Positions = npt.NDArray[np.int32]
 
 INNER_FOLDS = 5
-LEAST_SEEN = 1 / 3  # of the budget that models must spend on rows they have seen, for their threshold to move
+LEAST_SEEN = 0.5  # of the budget that models must spend on rows they have seen, for their threshold to move
 STUDENT_TREES = 3  # times those of the estimator, as it learns from two models
 _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in standard errors, by confidence or not
 
@@ -60,12 +60,12 @@ class Aimed:
     """The model that was found, with all that was measured."""
 
     scorer: Scorer
+    scores: FloatArray
     untouched: Scorer
     untouched_scores: FloatArray
     point: Point
     points: list[Point]
     chosen: int
-    scores: FloatArray
     rows: Rows
     lines: Lines
     predictability: float
@@ -171,20 +171,11 @@ class Aim:
         if not moved.moves_nothing:
             scorer = StudentScorer(detach(self.learner.teach(student, validated, taught, point.threshold)))
         scores = scorer.score(table)
-        return Aimed(
-            scorer,
-            untouched,
-            untouched.score(table),
-            point_of(scores, theirs, lines.limits, lines.budget, moved, point.demand),
-            points,
-            chosen,
-            scores,
-            theirs,
-            lines,
-            group_predictability(knowledge, rows.codes),
-            _each_alone(point, lines, knowledge, rows),
-            self._spread(validated, taught),
-        )
+        before, learnt_scores = untouched.score(table), self._spread(validated, taught)
+        measured = point_of(scores, theirs, lines.limits, lines.budget, moved, point.demand)
+        known, alone = group_predictability(knowledge, rows.codes), _each_alone(point, lines, knowledge, rows)
+        model = scorer, scores, untouched, before
+        return Aimed(*model, measured, points, chosen, theirs, lines, known, alone, learnt_scores)
 
     def last_fold(self) -> tuple[Positions, Table, Lines, Rows]:
         """Give the training rows and the validation rows: rows set apart, or those of the last fold."""
@@ -214,19 +205,9 @@ class Aim:
         scorer: Scorer = label
         if not moved.moves_nothing:
             scorer = CombinedScorer(label, tuple(groups), moved.negative, moved.positive)
-        return Aimed(
-            scorer,
-            label,
-            knowledge.positive,
-            point,
-            points,
-            chosen,
-            decision_scores(knowledge, moved),
-            rows,
-            lines,
-            group_predictability(knowledge, rows.codes),
-            _each_alone(point, lines, knowledge, rows),
-        )
+        scores, before = decision_scores(knowledge, moved), knowledge.positive
+        known, alone = group_predictability(knowledge, rows.codes), _each_alone(point, lines, knowledge, rows)
+        return Aimed(scorer, scores, label, before, point, points, chosen, rows, lines, known, alone)
 
     def _point_for_student(self, points: Sequence[Point], share: float) -> int:
         """Select the point where a student is likely to reach the lines on `share` times as many rows."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -194,21 +194,11 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
         chosen = search.best(steps)
         models = {place: models[place] for place in (0, chosen)}
         log_factors = search.next(steps) if limits else None
-    scorer, scores, weights = models[chosen]
     full = np.zeros(aim.problem.n_rows)
-    full[learnt] = weights
-    return Aimed(
-        scorer,
-        *models[0][:2],
-        points[chosen],
-        points,
-        chosen,
-        scores,
-        rows,
-        lines,
-        predictability,
-        sample_weight=full,
-    )
+    full[learnt] = models[chosen][2]
+    (scorer, scores, _), (first, before, _), point = models[chosen], models[0], points[chosen]
+    found = Aimed(scorer, scores, first, before, point, points, chosen, rows, lines, predictability)
+    return replace(found, sample_weight=full)
 
 
 def _shown(log_factors: FloatArray, n_classes: int) -> Coefficients:

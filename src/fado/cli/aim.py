@@ -204,7 +204,7 @@ def _print_events(
     confidence: float,
     min_group_size: int,
 ) -> None:
-    """Print before a search how many events the smallest group can have, and what that means."""
+    """Print before a search how many events the smallest group can have, and what follows from it."""
     from fado.aim import expected_counts
     from fado.cli._outputs import print_lines
     from fado.tabular import group_rows, small_groups
@@ -221,9 +221,10 @@ def _print_events(
             continue
         least = int(counts.events.argmin())
         bound = counts.bound(confidence)
+        events = "false positives" if ratio == "fpr_ratio" else "selected rows"
         follows = "" if bound >= line else f", below {line:g}: no model can be confirmed with these rows"
         print_lines(
             f"{ratio}: at the budget, the smallest group ({groups.titles[compared[least]]}) has about "
-            f"{counts.events[least]:,.0f} events in {share * part.n_rows:,.0f} validation rows; equal rates "
-            f"would have a lower bound of {bound:.3f} at {100 * confidence:g} % confidence{follows}."
+            f"{counts.events[least]:,.0f} {events} in {share * part.n_rows:,.0f} validation rows; equal "
+            f"rates would have a lower bound of {bound:.3f} at {100 * confidence:g} % confidence{follows}."
         )

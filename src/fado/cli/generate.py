@@ -302,18 +302,19 @@ def _all_scores(
     given = {"X": X, "y": y, "sensitive_features": z}
     valued = given | {"valuation": valuation}
 
-    def trained(source: Any, positive: Bools, weights: FloatArray | None = None) -> tuple[int, FloatArray]:
+    def trained(source: Any, positive: Bools, weights: Any = None) -> tuple[int, FloatArray]:
         table = Table.from_input(source)
         scores = train_and_score(table, positive, validated.table, weights=weights, seed=seed)
         return int(table.n_rows), scores
 
     yield "none", *trained(X, y)
-    random = RandomPrevalenceSampler(**settings).fit(**given).sample_indices_
-    yield "RPS", *trained(take_rows(X, random), y[random])
-    useful = UtilityAwarePrevalenceSampler(utility, **settings).fit(**valued).sample_indices_
-    yield "UAPS", *trained(take_rows(X, useful), y[useful])
-    reweigher = Reweigher(min_group_size=settings["min_group_size"]).fit(**given)
-    yield "RW", *trained(X, y, reweigher.sample_weight_)
+    for name, intervention in {
+        "RPS": RandomPrevalenceSampler(**settings),
+        "UAPS": UtilityAwarePrevalenceSampler(utility, **settings),
+        "RW": Reweigher(min_group_size=settings["min_group_size"]),
+    }.items():
+        chosen = intervention.fit(**(valued if intervention.uses_values else given)).training_set_
+        yield name, *trained(take_rows(X, chosen.rows), y[chosen.rows], chosen.weights)
     for method in ("repeat", "trees"):
         maker = UtilityAwareOverSampler(utility, method=method, n_jobs=n_jobs, **settings)
         yield f"made ({method})", *trained(*maker.fit_resample(**valued))
@@ -348,14 +349,12 @@ def _smoted(
         "k_neighbors": int(min(NEIGHBOURS, smallest - 1)),
         "random_state": seed,
     }
-    if smallest < 2:
-        made, own = frames[0], cells
-    elif not levelled:
-        made, own = SMOTE(**shared).fit_resample(frames[0], cells)
-    elif len(levelled) == training.table.n_columns:
-        made, own = SMOTEN(**shared).fit_resample(frames[0], cells)
-    else:
-        made, own = SMOTENC(levelled, **shared).fit_resample(frames[0], cells)
+    made, own = frames[0], cells
+    if smallest > 1:
+        kind = SMOTEN if len(levelled) == training.table.n_columns else SMOTE
+        mixed = levelled and kind is SMOTE
+        sampler = SMOTENC(levelled, **shared) if mixed else kind(**shared)
+        made, own = sampler.fit_resample(frames[0], cells)
     positive: Bools = np.asarray(own) % 2 == 1
     return (Table.from_input(made), Table.from_input(frames[1])), positive
 

@@ -25,6 +25,7 @@ INTERVENED = (  # what `fado sample` and `fado reweigh` share
 CHANGES = {"sample": "rows", "reweigh": "weights"}
 DEFAULT_UTILITY = "linear"
 _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
+Make = Callable[[Any, Any], Any]  # an intervention, of a utility and a positive label
 
 
 @command(*INTERVENED, *SETTINGS["sample"], in_parts=True)
@@ -167,13 +168,12 @@ def intervene(
     named = {"target": target, "protected": protected, "weight": weight, "group_names": group_names}
     endings = {path.suffix.lower() for path in (out, values) if path is not None}
     doing = "Sampling" if name == "sample" else "Reweighing"
+    asked = {"positive": positive, "values": values, "alpha": alpha, "utility": utility}
     if names_several(data) or memory is not None or (".csv" not in endings and is_beyond_memory(data, doing)):
-        change, made = _change_files(name, data, out, make, positive, values, alpha, utility, memory, **named)
+        change, made = _change_files(name, data, out, make, memory, asked, named)
         label, n_rows, n_after, relabels = change.positive, change.n_rows, change.n_rows_after, False
     else:
-        inputs, chosen, made = _change_table(
-            entry, data, out, make, positive, values, alpha, utility, **named
-        )
+        inputs, chosen, made = _change_table(entry, data, out, make, asked, named)
         label, n_rows, n_after = inputs.positive, inputs.n_rows, len(chosen.rows)
         relabels = chosen.labels is not None
     about_values = {} if alpha is None else {"utility": utility, "alpha": alpha}
@@ -220,15 +220,7 @@ def _flags(names: Sequence[str]) -> str:
 
 
 def _change_table(
-    entry: Entry,
-    data: Path,
-    out: Path,
-    make: Callable[[Any, Any], Any],
-    positive: str | None,
-    values: Path | None,
-    alpha: float | None,
-    utility: str,
-    **named: Any,
+    entry: Entry, data: Path, out: Path, make: Make, asked: Mapping[str, Any], named: Mapping[str, Any]
 ) -> tuple[Any, Any, Any]:
     """Apply an intervention in memory; return the inputs, the training set and the intervention."""
     import pyarrow as pa
@@ -237,12 +229,13 @@ def _change_table(
     from fado.cli._outputs import check_output, print_before_after, write_table
     from fado.tabular import take_rows
 
+    values = asked["values"]
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, positive=positive, **named)
+    inputs = read_inputs(data, positive=asked["positive"], **named)
     valuation = combined = None
-    if values is not None and alpha is not None:
+    if values is not None:
         valuation = load_values(values, inputs)
-        combined = utility_of(utility, alpha, [*inputs.protected], valuation)
+        combined = utility_of(asked["utility"], asked["alpha"], [*inputs.protected], valuation)
     made = make(combined, inputs.positive).fit(
         inputs.features,
         inputs.target,
@@ -274,13 +267,10 @@ def _change_files(
     name: str,
     data: Path,
     out: Path,
-    make: Callable[[Any, Any], Any],
-    positive: str | None,
-    values: Path | None,
-    alpha: float | None,
-    utility: str,
+    make: Make,
     memory: str | None,
-    **named: Any,
+    asked: Mapping[str, Any],
+    named: dict[str, Any],
 ) -> tuple[Any, Any]:
     """Apply an intervention in parts; return the change and the intervention."""
     from fado.cli._inputs import read_group_names
@@ -293,11 +283,12 @@ def _change_files(
     schema = open_source(data).schema
     roles = name_roles(schema, named["target"], named["protected"], weight=named["weight"])
     names = roles.names[1:]
+    positive, alpha = asked["positive"], asked["alpha"]
     label = None if positive is None else _label(schema, roles.target, positive)
-    made = make(None if alpha is None else utility_class(utility)(alpha=alpha).over(names), label)
-    named["group_names"] = read_group_names(named["group_names"], named["protected"])
-    asked = {"out": out, "values": values, "intervention": made, "memory": memory, "progress": True, **named}
-    change = sample_files(data, **asked) if name == "sample" else reweigh_files(data, positive=label, **asked)
+    made = make(None if alpha is None else utility_class(asked["utility"])(alpha=alpha).over(names), label)
+    named |= {"group_names": read_group_names(named["group_names"], named["protected"])}
+    named |= {"out": out, "values": asked["values"], "intervention": made, "memory": memory, "progress": True}
+    change = sample_files(data, **named) if name == "sample" else reweigh_files(data, positive=label, **named)
     print_changes(names, change.groups, getattr(made, "min_group_size", 0))
     return change, made
 

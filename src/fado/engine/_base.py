@@ -254,7 +254,7 @@ class Scorer(Protocol):
 
     @property
     def sees_target(self) -> bool:
-        """Whether it looks at the target beside the features."""
+        """Whether it sees the target as well as the features."""
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows, bit for bit as the model does.

@@ -79,10 +79,6 @@ class DenseColumns:
         """Return a key of the content of each column."""
         return [column.digest() for column in self._columns]
 
-    def entries(self, j: int) -> FloatArray:
-        """Return one column as numbers, NaN where an entry is missing."""
-        return self._columns[j].numbers()
-
     def for_bins(self) -> Any:
         """Return the columns as `lightgbm.Dataset` takes them."""
         # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
@@ -165,9 +161,6 @@ class SparseColumns:
             entries[rows] = 0.0
         return found
 
-    def entries(self, j: int) -> FloatArray:
-        return np.asarray(self._matrix[:, [j]].toarray()[:, 0])
-
     def for_bins(self) -> Any:
         return self._matrix
 
@@ -221,7 +214,7 @@ class Features:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if self._shelved is not None:  # its columns stand in a file
+        if self._shelved is not None:  # its columns are in a file
             self.columns = self._columns_of(self._shelved)
 
     @property

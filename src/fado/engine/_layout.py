@@ -183,9 +183,7 @@ class MissingValuesError(ValueError):
 
 def explaining_missing(estimator: Any, layout: Layout, features: Any) -> AbstractContextManager[None]:
     """Name the columns with missing values if an estimator fails because of them."""
-    return _explaining(
-        estimator, lambda: [layout.schema.names[j] for j in _columns_with_missing(layout, features)]
-    )
+    return _explaining(estimator, lambda: _columns_with_missing(layout, features))
 
 
 def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManager[None]:
@@ -195,33 +193,27 @@ def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManage
 
 @contextmanager
 def _explaining(estimator: Any, find_columns: Callable[[], list[str]]) -> Iterator[None]:
+    from sklearn.pipeline import Pipeline
+
     try:
         yield
     except Exception as error:
-        found = find_columns() if _OF_MISSING.search(str(error)) else []
-        if not found:
+        columns = find_columns() if _OF_MISSING.search(str(error)) else []
+        if not columns:
             raise
-        raise _explained(estimator, found) from error
-
-
-def _explained(estimator: Any, columns: list[str]) -> MissingValuesError:
-    from sklearn.pipeline import Pipeline
-
-    last = estimator
-    while isinstance(last, Pipeline):
-        last = last.steps[-1][1]
-    name, kind = type(last).__name__, "Regressor" if is_regressor(estimator) else "Classifier"
-    listed = list_names([repr(name) for name in columns])
-    which = f"column {listed} has" if len(columns) == 1 else f"columns {listed} have"
-    fix = (
-        "add a SimpleImputer to the pipeline"
-        if last is not estimator
-        else f"put an imputer before it, as in `make_pipeline(SimpleImputer(), {name}())`"
-    )
-    return MissingValuesError(
-        f"{name} takes no missing values (NaN), and {which} some: use HistGradientBoosting{kind} or "
-        f"LGBM{kind}, which take them, or {fix}."
-    )
+        last = estimator
+        while isinstance(last, Pipeline):
+            last = last.steps[-1][1]
+        name, kind = type(last).__name__, "Regressor" if is_regressor(estimator) else "Classifier"
+        listed = list_names([repr(name) for name in columns])
+        which = f"column {listed} has" if len(columns) == 1 else f"columns {listed} have"
+        fix = f"put an imputer before it, as in `make_pipeline(SimpleImputer(), {name}())`"
+        if last is not estimator:
+            fix = "add a SimpleImputer to the pipeline"
+        raise MissingValuesError(
+            f"{name} takes no missing values (NaN), and {which} some: use HistGradientBoosting{kind} or "
+            f"LGBM{kind}, which take them, or {fix}."
+        ) from error
 
 
 def _names_with_missing(table: Table) -> list[str]:
@@ -233,7 +225,7 @@ def _names_with_missing(table: Table) -> list[str]:
     return [table.names[j] for j in found]
 
 
-def _columns_with_missing(layout: Layout, features: Any) -> list[int]:
+def _columns_with_missing(layout: Layout, features: Any) -> list[str]:
     """Find the columns of the table with missing values that the estimator saw."""
     missing = _with_missing(features)
     if layout.form == "numbers":  # one for a column of numbers, one for each level of another
@@ -241,7 +233,7 @@ def _columns_with_missing(layout: Layout, features: Any) -> list[int]:
         found = [missing[start:stop].any() for start, stop in pairwise(np.cumsum([0, *widths]))]
     else:
         found = missing[: len(layout.kept)].tolist()
-    return [j for j, has_some in zip(layout.kept, found, strict=True) if has_some]
+    return [layout.schema.names[j] for j, has_some in zip(layout.kept, found, strict=True) if has_some]
 
 
 def _with_missing(features: Any) -> npt.NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """The LightGBM engine: bin the table once, fit many models on subsets of the bins.
 
-Every fit runs in one thread, so many run side by side and the number of workers cannot change a result.
+Every fit runs in one thread, so that many run in parallel and the number of workers does not change a result.
 Scores of the rows left out are read from the booster's own validation scores.
 """
 
@@ -95,7 +95,7 @@ def default_estimators(n_columns: int) -> list[Any]:
 class LightGBMEngine:
     """Binned tables and the fits on them; see `fado.engine.Engine`.
 
-    Pickled, the engine carries the columns; where it arrives, it bins them anew, in one thread.
+    Pickled, the engine carries the columns; it bins them again when it is unpickled, in one thread.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ class LightGBMScorer:
     sparse: bool  # whether it learnt from a sparse matrix
     n_classes: int
     present: tuple[int, ...]  # the classes that the rows learnt from held
-    sees_target: bool  # where it does not, zeros stand for the target
+    sees_target: bool  # if not, zeros replace the target
     text: str = ""
 
     kind: ClassVar[str] = "lightgbm"

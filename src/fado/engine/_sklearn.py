@@ -283,7 +283,7 @@ class _Target:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What is saved of a scorer beside its estimator."""
+    """What is saved of a scorer, except its estimator."""
 
     form: str
     kept: tuple[int, ...]

@@ -115,7 +115,7 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
     except StrangeError as error:
         raise ValueError(
             f"{name} cannot be saved: it holds {error}, which is not among the classes that are read again. "
-            "Functions, and estimators that keep rows, are none of them: see 'A model to keep' in the guide."
+            "Functions, and estimators that keep rows, are not: see 'A model to keep' in the guide."
         ) from error
 
 
@@ -308,7 +308,7 @@ class _Form:
     def node(self, given: Any, *loaders: str) -> dict[str, Any]:
         """Return a node, which must be of one of these kinds if any are named."""
         if not isinstance(given, dict) or type(given.get("__id__")) is not int:
-            raise StrangeError("a node that is none")
+            raise StrangeError("an invalid node")
         if not all(isinstance(given.get(key), str) for key in ("__class__", "__module__", "__loader__")):
             raise StrangeError("a node without a class")
         loader, name = given["__loader__"], _name_of(given)
@@ -332,7 +332,7 @@ class _Form:
         content = _of_type(dict, given.get("content"))
         names = [_name_of(own) for own in keys["content"] if own["__loader__"] == "TypeNode"]
         if not len(content) == len(names) == len(keys["content"]) or not set(names) <= _KEYS:
-            raise StrangeError("keys that are none")
+            raise StrangeError("invalid keys")
         return {"key_types": keys, "content": {key: self.node(own) for key, own in content.items()}}
 
     def text(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -413,9 +413,9 @@ class _Form:
                 and json.loads(state["content"]["node_count"]["content"]) == len(nodes)
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise StrangeError("a tree that is none") from error
+            raise StrangeError("an invalid tree") from error
         if not fits:
-            raise StrangeError("a tree that is none")
+            raise StrangeError("an invalid tree")
 
     def state(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what an object is made of: its attributes, by name."""

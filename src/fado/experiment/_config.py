@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +16,7 @@ from fado._checks import MOST_ROWS, check_probabilities
 from fado._storage import remove_abandoned, replacing
 from fado.experiment._estimators import LIGHTGBM, describe_object, is_object, make_estimator, parameter_names
 from fado.experiment._section import (
+    MOST_MODELS,
     MOST_SEEDS,
     REQUIRED,
     Parameter,
@@ -43,7 +44,6 @@ from fado.experiment._settings import (
     ModelsConfig,
     SplitConfig,
     ValuationConfig,
-    check_metric_name,
     metric_names,
 )
 from fado.interventions import Entry, Setting, intervention_entries
@@ -89,7 +89,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def config_from(
-    table: dict[str, Any], directory: Path | None = None, *, stored: bool = False, given: Given | None = None
+    table: dict[str, Any], directory: Path | None = None, *, given: Given | None = None
 ) -> Config:
     """Check a configuration."""
     top, given = Section(table), Given() if given is None else given
@@ -99,10 +99,10 @@ def config_from(
         seed=top.whole("seed", 0, at_most=MOST_SEEDS),
         data=data,
         split=_split(top.section("split"), given=data.given),
-        valuation=_valuation(top.section("valuation", {}), stored=stored),
-        interventions=keep_interventions(interventions) if stored else read_interventions(interventions),
-        models=_models(top.section("models", models), given, stored=stored),
-        evaluation=_evaluation(top.section("evaluation", {}), given, stored=stored),
+        valuation=_valuation(top.section("valuation", {})),
+        interventions=read_interventions(interventions),
+        models=_models(top.section("models", models), given),
+        evaluation=_evaluation(top.section("evaluation", {}), given),
     )
     top.done()
     _check_size(config)
@@ -245,7 +245,7 @@ def _label(value: Any, place: str) -> Any:
     return value
 
 
-def _valuation(section: Section, *, stored: bool) -> ValuationConfig:
+def _valuation(section: Section) -> ValuationConfig:
     given = section.take("models", [])
     if not isinstance(given, list | tuple):
         raise ValueError(f"`valuation.models` must be a list of tables, got {shown(given)}.")
@@ -254,7 +254,7 @@ def _valuation(section: Section, *, stored: bool) -> ValuationConfig:
         one = Section(model, f"valuation.models[{j}]")
         models.append({name: read_parameter(one.take(name), name, one.at(name)) for name in one})
     valuation = ValuationConfig(
-        algorithms=section.texts("algorithms", ("oob",), () if stored else valuator_names()),
+        algorithms=section.texts("algorithms", ("oob",), valuator_names()),
         bags=section.whole("bags", 10, 1, at_most=MOST_BAGS),
         unseen_fraction=section.number("unseen_fraction", 0.2, above=0, below=1),
         models=tuple(models),
@@ -280,18 +280,6 @@ def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
     section.done()
     if not any(found.values()):
         raise ValueError(f"`{section.place}` has none: switch at least one on.")
-    return found
-
-
-def keep_interventions(section: Section) -> dict[str, Grid | bool | None]:
-    """Return the interventions of a store, registered or not."""
-    entries = {entry.key: entry for entry in intervention_entries()}
-    found: dict[str, Grid | bool | None] = {}
-    for key in dict.fromkeys([*entries, *section]):
-        try:
-            found[key] = _read_entry(section, entries[key])
-        except (KeyError, ValueError):
-            found[key] = section.take(key, None)
     return found
 
 
@@ -337,14 +325,15 @@ def _reader(setting: Setting) -> Callable[[Any, str], Any]:
     return lambda value, place: as_share(value, place) or as_number(value, place, "above 0", bool)
 
 
-def _evaluation(section: Section, given: Given, *, stored: bool) -> EvaluationConfig:
-    """Read how models are measured; a store may name metrics that are not registered here."""
+def _evaluation(section: Section, given: Given) -> EvaluationConfig:
+    """Read how models are measured."""
+    known = (*metric_names(), *given.metrics)
     evaluation = EvaluationConfig(
         **_budget(section),
         threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
         bootstrap=section.whole("bootstrap", 0, at_most=MOST_RESAMPLES),
         groups=section.text("groups", CROSSED, (CROSSED, EACH)),
-        metrics=_metrics(section, given.metrics, stored=stored),
+        metrics=tuple(dict.fromkeys([*section.texts("metrics", (), known), *given.metrics])),
         keep_scores=section.switch("keep_scores", False),
     )
     section.done()
@@ -368,30 +357,20 @@ def _budget(section: Section) -> dict[str, Any]:
     return budget
 
 
-def _metrics(section: Section, given: Mapping[str, Any], *, stored: bool) -> tuple[str, ...]:
-    known = (*metric_names(), *given)
-    names = section.texts("metrics", (), () if stored else known)
-    for name in names:
-        if name not in known:
-            check_metric_name(name)
-    return tuple(dict.fromkeys([*names, *given]))
-
-
-MOST_MODELS = 100_000
 SPACE = "models.space"
 _DRAWN = 1_000  # of them are looked at for a method that depends on parameters
 _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validation|test)_.*", re.DOTALL)
 
 
-def _models(section: Section, given: Given, *, stored: bool) -> ModelsConfig:
-    """Read which models are trained; nothing that a store names is imported."""
+def _models(section: Section, given: Given) -> ModelsConfig:
+    """Read which models are trained."""
     name, pipeline = section.text("estimator", LIGHTGBM), section.texts("pipeline", ())
     if given.estimator is not None:
         name = describe_object(given.estimator)
     is_plain = name != LIGHTGBM or bool(pipeline)
     space = section.take("space", {} if is_plain or given.space is not None else REQUIRED)
     space = space if given.space is None else given.space
-    read = _parameter_reader(name, pipeline, given, stored=stored)
+    read = _parameter_reader(name, pipeline, given)
     models = ModelsConfig(
         count=section.whole("count", 25, 1, at_most=MOST_MODELS),
         seed=section.whole("seed", 0, at_most=MOST_SEEDS),
@@ -401,10 +380,10 @@ def _models(section: Section, given: Given, *, stored: bool) -> ModelsConfig:
         pipeline=pipeline,
     )
     section.done()
-    return check_models(models, None if stored else given)
+    return check_models(models, given)
 
 
-def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given, *, stored: bool = False) -> Reader:
+def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given) -> Reader:
     """Return the check of an estimator's parameters."""
     if given.estimator is not None:
         if pipeline:
@@ -413,10 +392,6 @@ def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given, *, sto
         return plain_reader(kind, list(given.estimator.get_params(deep=True)))
     if name == LIGHTGBM and not pipeline:
         return read_parameter
-    if stored:
-        return plain_reader(name, None)
-    if stored:
-        return plain_reader(name, None)
     if is_object(name):
         raise ValueError(
             f"`models.estimator` is {name!r}, which was passed in Python: pass it again, by "
@@ -434,17 +409,14 @@ def models_given(given: Given, count: int, seed: int, usual: dict[str, Parameter
     return check_models(ModelsConfig(count, seed, None, space, name), given)
 
 
-def check_models(models: ModelsConfig, given: Given | None) -> ModelsConfig:
-    """Check that classifiers give probabilities and that parameters have their own columns.
-
-    For a store, `given` is None and no estimator is made.
-    """
+def check_models(models: ModelsConfig, given: Given) -> ModelsConfig:
+    """Check that classifiers give probabilities and that parameters have their own columns."""
     from sklearn.base import clone
 
     if models.estimator == LIGHTGBM and not models.pipeline:
         if not models.space:
             raise ValueError(f"`{SPACE}` is empty: set at least `n_estimators`.")
-    elif given is not None:
+    else:
         place, estimator = "estimator", given.estimator
         if estimator is None:
             place, estimator = "models.estimator", make_estimator(models.estimator, models.pipeline)

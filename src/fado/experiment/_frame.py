@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fado._compat import with_texts
 from fado.aim import check_confidence, count_events
-from fado.experiment._settings import BUDGET_FIELDS, Config, EvaluationConfig, Given, ratio_name
+from fado.experiment._settings import BUDGET_FIELDS, Config, Given, ratio_name
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import BaseScoreIntervention, intervention_entries, intervention_named
@@ -107,42 +107,26 @@ def remeasured_frame(
     """Return the frame with other metrics; see `Results.remeasure`."""
     from fado.experiment._bench import Measuring
 
-    evaluation = _changed(config.evaluation, metrics, max_fpr, budget, threshold)
-    if evaluation.threshold == "validation" and not config.split.has_validation:
-        raise ValueError("`threshold` is 'validation', but there is no validation part.")
-    changed = replace(config, evaluation=evaluation)
-    functions = dict(Given(metrics=metrics).metrics) if isinstance(metrics, Mapping) else {}
-    measuring = Measuring.of(same_data(store, config, data), changed, functions)
-    measured: dict[str, dict[str, float]] = {}
-    trials = store.trials
-    for fit in dict.fromkeys(trial.fit for trial in trials if trial.status == DONE):
-        measured[fit] = measuring.measure(store.all_scores(fit), fit)
-    told = [
-        replace(trial, metrics=measured[trial.fit]) if trial.status == DONE else trial for trial in trials
-    ]
-    return frame_of(told, changed)
-
-
-def _changed(
-    settings: EvaluationConfig,
-    metrics: Mapping[str, Callable[..., Any]] | Sequence[str],
-    max_fpr: float | None,
-    budget: Any,
-    threshold: str | float | None,
-) -> EvaluationConfig:
-    """Return changed settings of the evaluation."""
     fixed = None if isinstance(threshold, str | None) else Budget("threshold", threshold)
     if (max_fpr is not None) + (budget is not None) + (fixed is not None) > 1:
         raise ValueError("`max_fpr`, `budget` and a fixed `threshold` all set the threshold: give one.")
-    changes: dict[str, Any] = {"metrics": tuple(dict.fromkeys([*settings.metrics, *metrics]))}
+    names = tuple(dict.fromkeys([*config.evaluation.metrics, *metrics]))
+    changed = replace(config, evaluation=replace(config.evaluation, metrics=names))
     if isinstance(threshold, str):
         if threshold not in ("test", "validation"):
             raise ValueError(f"`threshold` must be 'test', 'validation' or a number, got {threshold!r}.")
-        changes["threshold"] = threshold
+        changed = replace(changed, evaluation=replace(changed.evaluation, threshold=threshold))
     if max_fpr is not None or budget is not None or fixed is not None:
         own = fixed or Budget.read(budget, 0.05 if max_fpr is None else max_fpr)
-        changes |= dict.fromkeys(BUDGET_FIELDS.values()) | {BUDGET_FIELDS[own.kind]: own.limit}
-    return replace(settings, **changes)
+        limits: Any = dict.fromkeys(BUDGET_FIELDS.values()) | {BUDGET_FIELDS[own.kind]: own.limit}
+        changed = replace(changed, evaluation=replace(changed.evaluation, **limits))
+    if changed.evaluation.threshold == "validation" and not config.split.has_validation:
+        raise ValueError("`threshold` is 'validation', but there is no validation part.")
+    functions = dict(Given(metrics=metrics).metrics) if isinstance(metrics, Mapping) else {}
+    measuring = Measuring.of(same_data(store, config, data), changed, functions)
+    done = dict.fromkeys(trial.fit for trial in store.trials if trial.status == DONE)
+    measured = {fit: measuring.measure(store.all_scores(fit), fit) for fit in done}
+    return frame_of([replace(own, metrics=measured.get(own.fit)) for own in store.trials], changed)
 
 
 def same_data(store: Store, config: Config, data: Any) -> Data:
@@ -270,8 +254,8 @@ def choose_row(
         reached = np.isin(np.arange(len(shares)), sure)
     row = int(best_first(rows, rates, shares, reached)[0])
     own = bounds.get(row, {})
-    reason = "" if reached[row] else _reason(results, lines, row, len(rows), above, own, confidence)
-    return Choice(row, dict(lines), confidence, bool(reached[row]), len(rows), above, own, reason)
+    choice = Choice(row, dict(lines), confidence, bool(reached[row]), len(rows), above, own)
+    return choice if choice.reached else replace(choice, reason=_reason(results, choice))
 
 
 def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
@@ -409,35 +393,23 @@ def _curves(results: Results, known: Positions) -> list[Positions]:
     return [np.array(sorted(own, key=lambda row: order[row]), dtype=np.intp) for own in found.values()]
 
 
-def _reason(
-    results: Results,
-    lines: Mapping[str, float],
-    row: int,
-    tried: int,
-    above: int,
-    bounds: Mapping[str, float],
-    confidence: float | None,
-) -> str:
+def _reason(results: Results, choice: Choice) -> str:
     """State why no row reached the lines."""
-    part, frame = results.chosen_on, results.frame
-    told = " and ".join(
-        f"{ratio} {frame[f'{part}_{ratio}'].iloc[row]:.3f}"
-        + (
-            f" (lower bound {bounds[ratio]:.3f} at {100 * (confidence or 0):g} % confidence)"
-            if bounds
-            else ""
-        )
-        for ratio in lines
-    )
+    part, lines, above = results.chosen_on, choice.lines, choice.above
+    told = []
+    for ratio in lines:
+        told.append(f"{ratio} {results.frame[f'{part}_{ratio}'].iloc[choice.row]:.3f}")
+        if choice.bounds and choice.confidence is not None:
+            sure = f"at {100 * choice.confidence:g} % confidence"
+            told[-1] += f" (lower bound {choice.bounds[ratio]:.3f} {sure})"
+    closest = " and ".join(told)
     if above:
         have = "1 model has" if above == 1 else f"{above:,} models have"
-        return (
-            f"{have} {tell_lines(lines)}, but there are too few {part} rows for this confidence: the closest "
-            f"has {told}."
-        )
+        few = f"but there are too few {part} rows for this confidence"
+        return f"{have} {tell_lines(lines)}, {few}: the closest has {closest}."
     if len(lines) > 1:
-        return f"Of {tried:,} models, the closest has {told}."
-    return f"The highest {next(iter(lines))} of {tried:,} models is {told.rpartition(' ')[2]}."
+        return f"Of {choice.tried:,} models, the closest has {closest}."
+    return f"The highest {next(iter(lines))} of {choice.tried:,} models is {closest.rpartition(' ')[2]}."
 
 
 def tell_lines(lines: Mapping[str, float]) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment._config import config_from
 from fado.experiment._export import add_trials, log_runs
 from fado.experiment._frame import chosen_rows, frame_of, is_whole, parts_of, remeasured_frame
 from fado.experiment._results_page import (
@@ -127,7 +126,7 @@ class Results:
         """Return the results of an open store; `config` None takes that of the store."""
         about = store.about
         if config is None:
-            config = config_from(about["configuration"], stored=True)
+            config = Config.from_plain(about["configuration"])
         return cls(
             frame_of(store.trials, config),
             config,

@@ -363,7 +363,7 @@ def results_shown(title: str, results: Results, metric: str) -> str:
             table[f"{own} {name}"] = chosen[f"{own}_{name}"]
     told = [f"Models that no other beats in both true-positive rate and {metric} on {part} rows:"]
     if len(frontier) > MOST:
-        told.append(f"The first {MOST} of {len(frontier):,}; `pareto` gives all.")
+        told.append(f"The first {MOST} of {len(frontier):,}; `pareto` returns all.")
     return shown_table(title, told, table)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from fado._messages import warn_user
 from fado._progress import open_bar, progress_stream, set_total
+from fado._records import encode
 from fado._version import library_versions
 from fado.execution import (
     LostTask,
@@ -137,7 +138,7 @@ def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, 
     return {
         "format": FORMAT,
         "settings": json.loads(json.dumps(config.flat())),
-        "configuration": config.source,
+        "configuration": encode(config),
         "versions": library_versions() | estimator_versions(estimator_of(config, given)),
         "fingerprint": data.fingerprint(),
         "summary": data.summary(),

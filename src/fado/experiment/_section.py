@@ -18,6 +18,7 @@ Item = TypeVar("Item")
 
 REQUIRED: Any = object()
 MOST_SEEDS = 2**32 - 1
+MOST_MODELS = 100_000
 _DIGITS = 1000  # of a whole number that can be shown
 
 
@@ -208,8 +209,8 @@ class Parameter:
     """How one parameter is drawn: from a few choices, or log-uniformly between two ends."""
 
     choices: tuple[Any, ...] = ()
-    low: float | None = None
-    high: float | None = None
+    low: int | float | None = None
+    high: int | float | None = None
 
     def draw(self, generator: np.random.Generator) -> Any:
         """Draw a value."""
@@ -248,11 +249,11 @@ def read_space(space: Mapping[str, Any], place: str, read: Reader) -> dict[str, 
     return {name: _read(section.take(name), name, section.at(name), read) for name in section}
 
 
-def plain_reader(of: str, names: Sequence[str] | None) -> Reader:
+def plain_reader(of: str, names: Sequence[str]) -> Reader:
     """Return the check of one value of a parameter of any estimator."""
 
     def read(value: Any, name: str, place: str) -> Any:
-        if names is not None and name not in names:
+        if name not in names:
             there = f"; there are {list_names(names, most=60)}."
             raise ValueError(
                 f"`{place}` is not a parameter of {of} that can be set{closest_names(name, names, there)}"

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
-from fado._checks import ClassRegistry
+from fado._checks import ClassRegistry, check_count
 from fado._messages import closest_names
+from fado._records import record_from
 from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
-from fado.experiment._section import Parameter
+from fado.experiment._section import MOST_MODELS, MOST_SEEDS, Parameter
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE
@@ -44,7 +45,7 @@ _USUAL: dict[str, dict[str, Any]] = {
 }
 
 # The values to try of one intervention: per key of its table a list, or one value.
-Grid = dict[str, Any]
+Grid = dict[str, tuple[Any, ...] | Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,32 +163,14 @@ class Config:
                     settings[section].pop(name)
         return _flattened(settings, "")
 
-    @property
-    def source(self) -> dict[str, Any]:
-        """The configuration as plain data, as in a TOML file; stores save it."""
-        table: dict[str, Any] = {name: _told(own) for name, own in asdict(self).items() if name != "seed"}
-        if self.data.generator is None:
-            del table["data"]["rows"], table["data"]["variant"]
-        if self.split.method == "random":
-            table["split"] |= {part: own[0] for part, own in table["split"].items() if part != "method"}
-        elif self.split.method == GIVEN:
-            table["split"] = {"method": GIVEN, "validation": self.split.has_validation}
-        table["interventions"] = {
-            key: _told(grid) if isinstance(grid, dict) else grid or False
-            for key, grid in self.interventions.items()
-        }
-        table["models"]["space"] = {
-            name: {"choices": list(own.choices)} if own.low is None else {"log_uniform": [own.low, own.high]}
-            for name, own in self.models.space.items()
-        }
-        return {"seed": self.seed, **table}
-
-
-def _told(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a table in the form of TOML: with lists, and without None."""
-    return {
-        name: list(own) if isinstance(own, tuple) else own for name, own in table.items() if own is not None
-    }
+    @classmethod
+    def from_plain(cls, told: Any) -> Config:
+        """Read an encoded configuration of a store; what it names need not be registered."""
+        config = record_from(cls, told, "its configuration")
+        check_count("seed", config.seed, 0, MOST_SEEDS)
+        check_count("models.count", config.models.count, 1, MOST_MODELS)
+        Budget.read(config.evaluation.budget)  # which refuses a wrong limit
+        return config
 
 
 def ratio_name(ratio: str, attribute: str | None) -> str:

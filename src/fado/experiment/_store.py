@@ -24,7 +24,6 @@ import pyarrow as pa
 
 from fado._messages import warn_user
 from fado._storage import Lock, claims_of, remove_unfinished, writing
-from fado.experiment._config import config_from
 from fado.experiment._database import (
     TRIALS,
     BrokenFileError,
@@ -34,7 +33,7 @@ from fado.experiment._database import (
     open_database,
     read_json,
 )
-from fado.experiment._settings import CROSSED, PLUGIN_FIELDS, decides_data
+from fado.experiment._settings import CROSSED, PLUGIN_FIELDS, Config, decides_data
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, Trial, key_of
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
@@ -440,8 +439,8 @@ def _check_about(about: dict[str, Any]) -> None:
 def _check_configuration(table: dict[str, Any]) -> None:
     """Check the configuration of a store."""
     try:
-        config_from(table, stored=True)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        Config.from_plain(table)
+    except (ValueError, TypeError) as error:
         raise ForeignStoreError(f"its configuration is wrong ({error})") from None
 
 

@@ -382,10 +382,10 @@ def _points(altair: Any, part: dict[str, Any], points: list[dict[str, Any]], key
                     "change": change,
                     "low": change - reach,
                     "high": change + reach,
-                    "told": told,
+                    "result": told,
                 }
             )
-    base = altair.Chart(pd.DataFrame(rows, columns=["share", "change", "low", "high", "told"])).encode(
+    base = altair.Chart(pd.DataFrame(rows, columns=["share", "change", "low", "high", "result"])).encode(
         x=altair.X("share:O", title="share of rows removed", axis=altair.Axis(format="%", labelAngle=0))
     )
     title = f"change of {part[key]}, with 95 % intervals"
@@ -393,8 +393,8 @@ def _points(altair: Any, part: dict[str, Any], points: list[dict[str, Any]], key
         base.mark_rule().encode(y=altair.Y("low:Q", title=title), y2="high:Q")
         + base.mark_point(filled=True, size=70).encode(
             y=altair.Y("change:Q", title=title),
-            color=altair.Color("told:N", title=None),
-            tooltip=["share:O", "change:Q", "low:Q", "high:Q", "told:N"],
+            color=altair.Color("result:N", title=None),
+            tooltip=["share:O", "change:Q", "low:Q", "high:Q", "result:N"],
         )
     ).properties(width=280, height=220)
 

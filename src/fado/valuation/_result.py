@@ -225,15 +225,11 @@ class Valuation:
             else arrays.take(rows)
             for field, arrays in self._arrays.items()
         }
-        return Valuation(
-            **fields,
-            scales=self.scales,
-            provenance=replace(self.provenance, target_pattern=None),
-            index=None if self._index is None else self._index[rows],
-            probabilities=None
-            if self.probabilities is None
-            else {name: own[rows] for name, own in self.probabilities.items()},
-        )
+        taken = self.with_rows(None if self._index is None else self._index[rows], None)
+        taken._arrays = fields
+        if self.probabilities is not None:
+            taken.probabilities = {name: own[rows] for name, own in self.probabilities.items()}
+        return taken
 
     def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
         """Return a copy with other row labels and another digest of the target, as in `Provenance`."""

@@ -175,7 +175,10 @@ def removal_effects(
     check_classifier("estimator", estimator)
     every, weights = np.arange(problem.n_rows, dtype=np.int32), problem.sample_weight
     whole = Task(estimator, problem.target, every, seed, validated.table, weights)
-    scores = _scores_without(wanted, whole, engine_class(estimator, problem.table)(problem.table), n_jobs)
+    engine: Engine = engine_class(estimator, problem.table)(problem.table)
+    engine.prepare([_without(whole, wanted[0])])
+    executor = ThreadExecutor(n_workers(n_jobs)) if engine.in_threads else JoblibExecutor(n_workers(n_jobs))
+    scores = executor.run(_score, wanted, (engine, whole))
     measured: dict[str, list[float]] = {}
     for own in tracked(scores, len(wanted), what="retrained models", show=progress):
         figures = validated.measure(own, performance, fairness, float(max_fpr))
@@ -204,16 +207,6 @@ def removal_effects(
         }
         frames.append(pd.DataFrame(columns_of_part))
     return pd.concat(frames, ignore_index=True)
-
-
-def _scores_without(
-    parts: Sequence[Rows], whole: Task, engine: Engine, n_jobs: int | None
-) -> Iterable[FloatArray]:
-    """Score the validation data with the model of all rows without each part, one after the other."""
-    workers = n_workers(n_jobs)
-    engine.prepare([_without(whole, parts[0])])
-    executor = ThreadExecutor(workers) if engine.in_threads else JoblibExecutor(workers)
-    return executor.run(_score, parts, (engine, whole))
 
 
 def _without(whole: Task, removed: Rows) -> Task:

@@ -100,7 +100,7 @@ class ValidationRows:
     positive : ndarray of bool
         Which hold the positive label; some do, and some do not.
     weights : ndarray
-        What each counts in a metric; 1 if nobody says.
+        The weight of each in a metric, by default 1.
     attributes : tuple of ValidationGroups
         The protected attributes, in the order of the valued rows' own.
     """

@@ -71,7 +71,7 @@ def test_two_columns_that_tell_only_together_are_named(valuator):
 
 def test_models_that_tell_no_gains_are_believed_without_names():
     models = RandomForestClassifier(30)
-    (message,) = warned(out_of_bag(estimators=models), *one_hot_ages(2000))
+    (message,) = warned(out_of_bag(estimators=models, n_jobs=1), *one_hot_ages(2000))
     assert "determine it together. Its values" in message
     assert 'for example `["age_*"]`' in message
 

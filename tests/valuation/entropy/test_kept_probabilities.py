@@ -33,7 +33,8 @@ RACE = RNG.choice(["a", "b", "c"], N)
 
 
 def fit(X, y, z, estimators=None, **settings):
-    valuator = OutOfBagEntropy(estimators, n_bags=5, random_state=0, keep_probabilities=True, **settings)
+    settings = {"n_bags": 5, "random_state": 0, "n_jobs": 1} | settings
+    valuator = OutOfBagEntropy(estimators, keep_probabilities=True, **settings)
     return valuator.fit(X, y, sensitive_features=z)
 
 

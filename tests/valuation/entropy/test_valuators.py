@@ -217,6 +217,7 @@ def test_the_seed_is_reported_and_gives_the_values_again(table):
     assert not first.valuation_.values.equals(other.valuation_.values)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "arrow-backed pandas", "shuffled index"])
 @pytest.mark.parametrize("estimator", [None, LogisticRegression()], ids=["lightgbm", "generic"])
 def test_every_library_gives_identical_values(table, library, estimator):
@@ -229,7 +230,7 @@ def test_every_library_gives_identical_values(table, library, estimator):
         "arrow-backed pandas": (arrow.to_pandas(types_mapper=pd.ArrowDtype), pd.Series(y), pd.Series(z)),
         "shuffled index": (frame.set_index(RNG.integers(0, 5, N)), y, z),
     }[library]
-    valuator = OutOfBagEntropy(estimator, n_bags=5, random_state=0)
+    valuator = OutOfBagEntropy(estimator, n_bags=5, random_state=0, n_jobs=1)
     expected = clone(valuator).fit(frame, y, sensitive_features=z).valuation_.values
     got = clone(valuator).fit(other, other_y, sensitive_features=other_z).valuation_.values
     assert list(got.index) == list(other.index if hasattr(other, "iloc") else range(N))

@@ -198,9 +198,12 @@ def mixed(n_rows, seed):
     [None, QUICK, make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())],
 )
 def test_a_new_rows_value_depends_on_no_other_new_row(estimator):
-    n_rows, size = (12, 4) if hasattr(estimator, "steps") else (20, 8)  # pipelines are slow
+    n_rows, size, max_fits = (
+        (12, 4, 121) if hasattr(estimator, "steps") else (20, 8, 400)
+    )  # pipelines are slow
     X, y, sex = mixed(n_rows, 0)
-    settings = {"estimator": estimator, "performance": "log_loss", "semivalue": ("distributional", size)}
+    settings = {"estimator": estimator, "performance": "log_loss", "max_fits": max_fits}
+    settings["semivalue"] = "distributional", size
     valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), **settings)
     X_new, y_new, sex_new = mixed(4, 2)
     X_new.loc[3, ["a", "sex"]] = 5.0, "x"  # a number and a category that no row has

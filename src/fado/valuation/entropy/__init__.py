@@ -1,4 +1,4 @@
-"""Values by entropy: how unsure trained models are of the target and of protected attributes."""
+"""Values by entropy: how uncertain models are about the target and the protected attributes."""
 
 from fado.valuation.entropy._exclusions import variables_to_learn as variables_to_learn
 from fado.valuation.entropy._fits import Bag as Bag

@@ -61,7 +61,7 @@ def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -
     unknown = [name for name in z_exclude if name not in attributes]
     if unknown:
         raise ValueError(
-            f"`z_exclude` names {unknown[0]!r}, which is none of the attributes {list(attributes)}."
+            f"`z_exclude` names {unknown[0]!r}, which is not one of the attributes {list(attributes)}."
         )
     return {
         attribute: frozenset(j for name in z_exclude.get(attribute, []) for j in _positions(name, table))

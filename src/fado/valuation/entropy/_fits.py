@@ -53,7 +53,7 @@ _MOST_BAGS = 2  # that are asked, in tables too small to hold as many
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
 _PATIENCE = 15  # trees to grow in the hope that the loss falls again
 _AT_LEAST = 20  # trees that a slowed model spreads its learning over, and more the more it learns
-_NEARLY_ALL = 0.8  # of the trees: a model that needs so many is not worth slowing down
+_NEARLY_ALL = 0.8  # of the trees: a model that needs more is not worth slowing down
 _STEEP = 0.03  # the part of what is learnt that the last few trees add where they are far too few
 
 

@@ -61,7 +61,7 @@ Rows = npt.NDArray[np.int64]
 FIELDS = ("values", "standard_error", "counts", "agreement")
 HELD_OUT = 20_000  # rows of the first bag, by whose ranks sizes of samples are compared
 _MOST_GROUPS = 100  # of an attribute: more are no summary
-_GRAIN = 2.0**30  # values are cut to so many parts of 1, whose sums are exact in any order
+_GRAIN = 2.0**30  # values are cut to multiples of 1 / 2**30, whose sums are exact in any order
 _SUMS_KEY, _PLACE_KEY = b"fado.sums", b"fado.part"
 _ROWS_AT_A_TIME = 1 << 17  # of a row group, so that neither blocks nor memory show
 
