@@ -418,7 +418,8 @@ def test_survey_weights_count_in_the_rates(files):
         (
             "sample",
             ["--values", "v.parquet"],
-            "Missing option '--alpha': `--intervention uaps` uses values; set the weight of performance, 0 to 1.",
+            "Missing option '--alpha': `--intervention uaps` uses values; "
+            "set the weight of performance, 0 to 1.",
         ),
         (
             "sample",
