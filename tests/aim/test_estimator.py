@@ -665,3 +665,15 @@ def test_models_that_memorise_rows_keep_the_threshold_of_the_folds():
     assert model.threshold_ == model.metrics_["threshold"]
     assert found_on(model, other)["fpr"] < 0.15
     assert "its threshold stayed at" in model.to_model().card()
+
+
+def test_a_small_group_is_named_beside_features_that_do_not_predict_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"merit": rng.normal(size=3000)})
+    late = X["merit"] + rng.normal(size=3000) > 0.5
+    group = np.where(rng.random(3000) < 0.05, "few", "many")
+    with pytest.warns(UserWarning, match="the features remove only"):
+        model = AimedEstimator(TREES, at_least=0.95, random_state=0).fit(X, late, sensitive_features=group)
+    negatives = int((~late[group == "few"]).sum())
+    told = f"3,000 validation rows are also too few to rule it out (group few has {negatives} negatives)."
+    assert model.reason_.endswith(told)

@@ -410,8 +410,17 @@ def test_survey_weights_count_in_the_rates(files):
 @pytest.mark.parametrize(
     ("command", "more", "message"),
     [
-        ("sample", [], "Missing option '--values': `--intervention uaps` uses values."),
-        ("sample", ["--values", "v.parquet"], "Missing option '--alpha': `--intervention uaps` uses values."),
+        (
+            "sample",
+            [],
+            "Missing option '--values': `--intervention uaps` uses values; `fado value` writes them.",
+        ),
+        (
+            "sample",
+            ["--values", "v.parquet"],
+            "Missing option '--alpha': `--intervention uaps` uses values; "
+            "set the weight of performance, 0 to 1.",
+        ),
         (
             "sample",
             ["--intervention", "rps", "--alpha", 0.5],

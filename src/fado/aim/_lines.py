@@ -127,17 +127,20 @@ class Lines:
         closest = f"The closest has {self._shown(point, ends)} at a true-positive rate of {point.tpr:.3f}."
         if missing:
             return f"{start}: {self.too_few(positive, missing)} {closest}"
+        open_yet = all(end >= limit.line for end, limit in zip(ends, self.limits, strict=True))
         if predictability < HARDLY_PREDICTED:
+            few = f" {len(positive):,} validation rows are also too few to rule it out ({cell})."
             return (
                 f"{start}: the features remove only {predictability:.1%} of the uncertainty about the group, "
-                f"and a rule that cannot distinguish groups cannot treat them differently. {closest}"
+                "and a rule that cannot distinguish groups cannot treat them differently. "
+                f"{closest}{few if open_yet and one else ''}"
             )
         if self.confidence is not None and self.margin([own.ratio for own in point.counts]) >= 0:
             return (
                 f"{start} with {100 * self.confidence:g} % confidence: {len(positive):,} validation rows are "
                 f"too few ({cell}). {closest} Give more rows, or set a lower line or confidence."
             )
-        if all(end >= limit.line for end, limit in zip(ends, self.limits, strict=True)):
+        if open_yet:
             return (
                 f"{start} on {len(positive):,} validation rows, which are too few to rule "
                 f"{'it' if one else 'them'} out ({cell}). {closest}"

@@ -161,7 +161,7 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
     if results.chosen_on != "test" and asked.threshold == "test" and asked.budget.spent is not None:
         achieve += ", with a threshold that was set on test data"
     if asked.bootstrap:
-        achieve += ", with 95 % intervals"
+        achieve += ", with 95 % intervals where there are enough events"
     best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
     whose = "of these interventions " if best else ""
     for title, rows in (

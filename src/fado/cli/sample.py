@@ -24,6 +24,7 @@ INTERVENED = (  # what `fado sample` and `fado reweigh` share
 )
 CHANGES = {"sample": "rows", "reweigh": "weights"}
 DEFAULT_UTILITY = "linear"
+_FIXES = {"values": "`fado value` writes them", "alpha": "set the weight of performance, 0 to 1"}
 _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
 Make = Callable[[Any, Any], Any]  # an intervention, of a utility and a positive label
 
@@ -199,9 +200,9 @@ def _check_options(
     asked = f"`--intervention {entry.key}`"
     given = [name for name, option in about_values.items() if option is not None]
     if entry.uses_values:
-        for name in ("values", "alpha"):
+        for name, fix in _FIXES.items():
             if name not in given:
-                raise ValueError(f"Missing option '--{name}': {asked} uses values.")
+                raise ValueError(f"Missing option '--{name}': {asked} uses values; {fix}.")
     elif given:
         raise ValueError(f"{asked} uses no values: leave out {_flags(given)}.")
     taken = [name for name in settings if _takes(entry, name)]

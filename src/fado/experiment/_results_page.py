@@ -334,16 +334,17 @@ def notes_of(results: Results) -> list[str]:
     untouched = done[done["intervention"] == UNTOUCHED.intervention].set_index("model")[metrics]
     notes = []
     for (name, ratio, line), rows in asked.groupby(["intervention", "ratio", "at_least"], sort=False):
-        same = sum(
-            untouched.loc[[model]].iloc[0].equals(row)
+        same = [
+            bool(row[f"{results.chosen_on}_{ratio}"] >= line)
             for model, (_, row) in zip(rows["model"], rows[metrics].iterrows(), strict=True)
-            if model in untouched.index
-        )
-        if same:
-            notes.append(
-                f"{name}: {same:,} of {len(rows):,} models already reach a {ratio} of {line:g} on "
-                f"{results.chosen_on} rows, or cannot be changed: their scores stay the same."
-            )
+            if model in untouched.index and untouched.loc[[model]].iloc[0].equals(row)
+        ]
+        for reach, what in ((True, "already reach"), (False, "cannot be moved closer to")):
+            if n_models := same.count(reach):
+                notes.append(
+                    f"{name}: {n_models:,} of {len(rows):,} models {what} a {ratio} of {line:g} on "
+                    f"{results.chosen_on} rows: their scores stay the same."
+                )
     return notes
 
 

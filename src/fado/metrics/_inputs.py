@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fado._messages import warn_user
+from fado._messages import COMPARE_TARGET, warn_user
 
 if TYPE_CHECKING:
     from fado.tabular import Groups, Variable
@@ -42,10 +42,8 @@ def encode_target(y_true: Any, pos_label: Any = None) -> Target:
         raise ValueError("`y_true` must have at least one row, got none; pass the labels to measure against.")
     if len(labels) != 2:
         found = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-        raise ValueError(
-            f"`y_true` must hold exactly two labels, got {len(labels)} ({found}); "
-            "pass rows of both classes of a binary target."
-        )
+        fix = COMPARE_TARGET if len(labels) > 2 else "pass rows of both classes of a binary target"
+        raise ValueError(f"`y_true` must hold exactly two labels, got {len(labels)} ({found}); {fix}.")
     at = positive_code(labels, pos_label) or 0  # two labels always have a positive one
     return Target(codes == at, labels[at], labels[1 - at])
 

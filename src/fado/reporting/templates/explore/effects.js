@@ -175,7 +175,7 @@ function drawMeasured(box, effects) {
     box.append(el("p", { class: "note", "data-effects": "reason" }, name(effects.reason)));
     return;
   }
-  const before = metricsOf(effects).filter(([key]) => known(measured.before[key])).map(([key, title]) => `${title} ${digits(measured.before[key])}${known(measured.before[`${key}_error`]) ? ` ± ${digits(REACH * measured.before[`${key}_error`])}` : ""}`);
+  const before = metricsOf(effects).filter(([key]) => known(measured.before[key])).map(([key, title]) => `${title} ${digits(measured.before[key])}${measured.before[`${key}_error`] > 0 ? ` ± ${digits(REACH * measured.before[`${key}_error`])}` : ""}`);
   box.append(el("p", { class: "lead", "data-effects": "measured" }, name(`Slices were found on one half of the rows (${count(measured.search_rows)}) and measured on the other half (${count(measured.validation_rows)}), with ${count(measured.fits)} fits.${before.length ? ` Before any change: ${before.join(", ")}.` : ""}${measured.note ? ` ${measured.note}` : ""}`)));
 }
 

@@ -23,7 +23,7 @@ function drawCard(models, content, state) {
       ["Decisions", look.needs_group ? "need the group of a row, every time." : "need no group."],
     ]),
     table(columns, content.figures),
-    el("p", { class: "small" }, "With 95 % intervals where the configuration asks for them."));
+    el("p", { class: "small" }, "With 95 % intervals where the configuration asks for them and there are enough events."));
 }
 
 function facts(pairs) {
