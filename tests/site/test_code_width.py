@@ -10,30 +10,6 @@ GENERATED = {"_build", "auto_examples", "generated", "backreferences"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not GENERATED & set(page.relative_to(ROOT).parts)]
 WIDEST = 79
-# Pages that are still to be shortened.
-NOT_YET = {
-    "docs/active.md",
-    "docs/aim.md",
-    "docs/audit.md",
-    "docs/datasets.md",
-    "docs/effects.md",
-    "docs/elsewhere.md",
-    "docs/experiment.md",
-    "docs/explore.md",
-    "docs/frame.md",
-    "docs/generation.md",
-    "docs/guide/cluster.md",
-    "docs/large.md",
-    "docs/metrics.md",
-    "docs/mitigation_measured.md",
-    "docs/models.md",
-    "docs/new_rows.md",
-    "docs/online.md",
-    "docs/reweighing.md",
-    "docs/sampling.md",
-    "docs/utilities.md",
-    "docs/valuation.md",
-}
 
 
 def code_lines(page):
@@ -57,6 +33,4 @@ def test_lines_are_found():
 @pytest.mark.parametrize("page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
 def test_lines_of_code_are_short(page):
     wide = [(number, len(line)) for number, line in code_lines(page) if len(line) > WIDEST]
-    if wide and page.relative_to(ROOT).as_posix() in NOT_YET:
-        pytest.xfail(f"{len(wide)} lines are still to be shortened")
     assert wide == []
