@@ -99,7 +99,7 @@ def test_signals_stop_cleanly_within_five_seconds(running, number, code):
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - sent < 5
     assert process.returncode == code
-    assert "run again to resume" in err
+    assert "run the same command again to resume" in err
     assert "Traceback" not in err
     assert Results.load(store).frame["status"].isin(["pending", "done"]).all()
     assert holder_of(store / "lock") == {}
@@ -185,7 +185,7 @@ def test_a_full_disk_loses_nothing(config, undisturbed, tmp_path, size):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(OSError, match=r"cannot be written.*all that was done before is kept"):
+        with pytest.raises(OSError, match=r"cannot be written.*all earlier results are kept"):
             Experiment.from_toml(config).run(store, n_jobs=1)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
