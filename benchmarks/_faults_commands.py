@@ -123,7 +123,7 @@ def run_experiment(config, store):
 
 def run_demo(out):
     demo = import_module("fado.cli.demo")
-    demo.ROWS, demo.FITS = 1000, 1
+    demo.ROWS, demo.FITS = 1000, 12
     demo.demo(out=out)
 
 
