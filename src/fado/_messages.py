@@ -148,7 +148,7 @@ def insert_parameters(*sources: Any) -> Callable[[Documented], Documented]:
                 filled = "\n".join(texts[name] for name in line[2].split(", "))
                 return textwrap.indent(filled.rstrip(), line[1])
 
-            placeholder = re.compile(r"^( *)\{(\w+(?:, \w+)*)\}$", re.MULTILINE)
+            placeholder = re.compile(r"^( *)\{(\w[\w ]*(?:, \w[\w ]*)*)\}$", re.MULTILINE)
             documented.__doc__ = placeholder.sub(fill, documented.__doc__)
         return documented
 

@@ -208,6 +208,11 @@ def register_utility(name: str) -> Callable[[Class], Class]:
     callable
         A decorator for a subclass of `BaseUtility`. It raises a ValueError if another class has the name.
 
+    See Also
+    --------
+    fado.utility.BaseUtility : The class to derive from.
+    fado.utility.utility_names : List what is registered.
+
     Examples
     --------
     >>> from fado.utility import LinearUtility, utility_class
@@ -276,6 +281,11 @@ class DifferenceUtility(BaseUtility):
     --------
     fado.LinearUtility : Adds the values for protected attributes.
 
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
+
     Examples
     --------
     >>> from fado import DifferenceUtility, Valuation
@@ -309,6 +319,11 @@ class CobbDouglasUtility(BaseUtility):
     See Also
     --------
     fado.LinearUtility : Adds the values.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
 
     Examples
     --------

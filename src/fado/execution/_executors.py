@@ -136,6 +136,10 @@ class ThreadExecutor:
     workers : int
         Number of threads.
 
+    See Also
+    --------
+    fado.execution.Executor : The contract of all executors.
+
     Examples
     --------
     >>> executor = ThreadExecutor(2)
@@ -200,6 +204,10 @@ class JoblibExecutor:
     ----------
     workers : int
         Number of processes; 1 runs the tasks in the caller's thread.
+
+    See Also
+    --------
+    fado.execution.Executor : The contract of all executors.
 
     Examples
     --------

@@ -83,6 +83,14 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
     fado.Reweigher : Weights for equal positive rates.
     fado.UtilityAwareReweigher : Weights from utilities.
 
+    References
+    ----------
+    F. Kamiran and T. Calders, "Data Preprocessing Techniques for Classification without Discrimination",
+    Knowledge and Information Systems 33, 2012.
+
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
+
     Examples
     --------
     >>> import numpy as np

@@ -166,6 +166,11 @@ def register_intervention(
     callable
         A decorator for a subclass of `BaseIntervention` or `BaseScoreIntervention`. It raises a ValueError
         if another class is registered under the same key.
+
+    See Also
+    --------
+    fado.interventions.BaseIntervention : The class to derive from.
+    fado.interventions.intervention_entries : List what is registered.
     """
 
     def register(kind: Class) -> Class:

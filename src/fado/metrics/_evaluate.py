@@ -398,6 +398,10 @@ def predictions_frame(
 
     {Raises}
 
+    See Also
+    --------
+    fado.metrics.audit : Measure the same decisions here.
+
     Examples
     --------
     >>> from fado.metrics import predictions_frame

@@ -290,6 +290,10 @@ def pareto_frontier(points: Any) -> Bools:
     ndarray of bool, of shape (n_points,)
         True for the points on the frontier.
 
+    See Also
+    --------
+    fado.metrics.hypervolume : The area that points dominate.
+
     Notes
     -----
     Two objectives take one sort, O(n log n). More take one vectorised pass over the points per point of the
@@ -327,6 +331,10 @@ def hypervolume(points: Any, reference: Any = (0.0, 0.0)) -> float:
     Returns
     -------
     float
+
+    See Also
+    --------
+    fado.metrics.pareto_frontier : Which points no other dominates.
 
     Examples
     --------

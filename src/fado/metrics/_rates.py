@@ -110,6 +110,11 @@ def fpr_ratio(
     float
         In [0, 1]; 1 means equal rates.
 
+    See Also
+    --------
+    fado.metrics.evaluate : All rates and ratios of scores, with intervals.
+    fado.metrics.audit : Rates of every group and every combination of groups.
+
     Examples
     --------
     One of two negatives of ``a`` is predicted positive, and two of two of ``b``.
@@ -138,7 +143,7 @@ def fnr_ratio(
     names the groups, if a group has no positives, if no group has false negatives, or if there is only one
     group.
 
-    {Parameters, Returns}
+    {Parameters, Returns, See Also}
 
     Examples
     --------
@@ -168,7 +173,7 @@ def tpr_ratio(
     ``UndefinedMetricWarning`` that names the groups, if a group has no positives, if no group has true
     positives, or if there is only one group.
 
-    {Parameters, Returns}
+    {Parameters, Returns, See Also}
 
     Examples
     --------
@@ -198,7 +203,7 @@ def selection_rate_ratio(
     all 0, if no group has predicted positives, or if there is only one group. Of ``y_true`` only the two
     labels are used.
 
-    {Parameters, Returns}
+    {Parameters, Returns, See Also}
 
     Examples
     --------
@@ -229,7 +234,7 @@ def equalized_odds_ratio(
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if :func:`fpr_ratio` or
     :func:`tpr_ratio` is NaN.
 
-    {Parameters, Returns}
+    {Parameters, Returns, See Also}
 
     Examples
     --------

@@ -218,6 +218,11 @@ def threshold_at_fpr(
     -------
     float
 
+    See Also
+    --------
+    fado.metrics.Budget : Other budgets, such as a selection rate.
+    fado.metrics.tpr_at_fpr : The true-positive rate at this threshold.
+
     Examples
     --------
     One of the four negatives may be predicted positive. The two at 0.4 are tied, so neither is.
@@ -249,6 +254,11 @@ def tpr_at_fpr(
     If all scores are equal, the rate is NaN, with an ``UndefinedMetricWarning``.
 
     {Parameters, Returns}
+
+    See Also
+    --------
+    fado.metrics.threshold_at_fpr : The threshold itself.
+    fado.metrics.evaluate : All rates and ratios at once.
 
     Examples
     --------

@@ -54,6 +54,11 @@ def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
     ------
     ValueError
         If a file of the directory is named like a check and is not one.
+
+    See Also
+    --------
+    fado.models.ChosenModel.check : Make a check.
+    fado.models.check_trend : Combine checks.
     """
     folder = Path(directory)
     folder.mkdir(exist_ok=True)
@@ -90,6 +95,11 @@ def check_trend(
     ------
     ValueError
         If a file of the directory is named like a check and is not one.
+
+    See Also
+    --------
+    fado.models.ChosenModel.check : Make a check.
+    fado.models.add_check : Keep a check in a directory.
     """
     import pandas as pd
 

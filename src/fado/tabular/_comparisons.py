@@ -64,6 +64,11 @@ def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Se
     TypeError
         If ``frame`` is not a table, or ``expression`` is not a string.
 
+    See Also
+    --------
+    fado.datasets.make_account_fraud : Data with a column ``customer_age``.
+    fado.datasets.temporal_split : Split a table by a column.
+
     Examples
     --------
     >>> import pandas as pd

@@ -255,6 +255,11 @@ def register_valuator(name: str) -> Callable[[Class], Class]:
     ----------
     name : str
         A name that no other valuator has; otherwise the decorator raises a ValueError.
+
+    See Also
+    --------
+    fado.valuation.BaseValuator : The class to derive from.
+    fado.valuation.valuator_names : List what is registered.
     """
     return _CLASSES.register(name)
 
@@ -278,6 +283,10 @@ def make_valuator(name: str, **settings: Any) -> Any:
         One of `valuator_names`; anything else raises a ValueError.
     **settings
         Parameters of the valuator.
+
+    See Also
+    --------
+    fado.valuation.valuator_names : The names that can be made.
 
     Examples
     --------

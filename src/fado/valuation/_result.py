@@ -65,6 +65,11 @@ class Valuation:
     fado.OutOfBagEntropy : Values rows by the uncertainty of models.
     fado.TreeInfluence : Values rows by their effects on performance and fairness.
 
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
+
     Examples
     --------
     >>> from fado import Valuation

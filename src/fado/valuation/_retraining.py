@@ -151,6 +151,11 @@ def removal_effects(
         rows' values), ``metric`` (after removal), ``actual`` (the change of the metric) and ``directed`` (the
         same, but a ratio keeps its two groups in the order that they have for the model of all rows, and so
         may rise above 1).
+
+    See Also
+    --------
+    fado.valuation.retraining_check : Compare values with the measured changes.
+    fado.valuation.forecast_removals : Predict without training.
     """
     import pandas as pd
 
@@ -238,6 +243,11 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         As `retraining_check` returns it.
+
+    See Also
+    --------
+    fado.valuation.removal_effects : Measure the changes.
+    fado.valuation.retraining_check : Do both at once.
     """
     import pandas as pd
 

@@ -425,6 +425,10 @@ def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
         If the directory has no saved models, or a file is missing, damaged or of other models; the message
         names the file.
 
+    See Also
+    --------
+    fado.valuation.ValuationModels : The models and what they can do.
+
     Examples
     --------
     >>> import tempfile

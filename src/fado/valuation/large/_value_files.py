@@ -270,6 +270,10 @@ def plan_files(
     ------
     ValueError
         If a file or a setting is not valid, or `memory` is too small.
+
+    See Also
+    --------
+    fado.value_files : Do what is planned.
     """
     if _is_dask_frame(paths):
         raise ValueError(
@@ -323,6 +327,10 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
     -------
     dict of str to list of GroupLine
         Per attribute, its groups, the largest first. Attributes with more than 100 groups are left out.
+
+    See Also
+    --------
+    fado.value_files : Value the rows of these files.
     """
     final = Path(path)
     files = [part.path for part in open_parts(final)[0]] if final.is_dir() else [final]

@@ -59,6 +59,11 @@ class OnlineEntropy(BaseEstimator):
     --------
     fado.OutOfBagEntropy : Values of one complete table.
 
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
+
     Examples
     --------
     >>> import numpy as np
