@@ -131,8 +131,9 @@ class Lines:
         if predictability < HARDLY_PREDICTED:
             few = f" {len(positive):,} validation rows are also too few to rule it out ({cell})."
             return (
-                f"{start}: the features remove only {predictability:.1%} of the uncertainty about the group, "
-                "and a rule that cannot distinguish groups cannot treat them differently. "
+                f"{start}: with this model of the groups, the features remove only {predictability:.1%} of "
+                "the uncertainty about the group, and a rule that cannot distinguish groups cannot treat "
+                "them differently. "
                 f"{closest}{few if open_yet and one else ''}"
             )
         if self.confidence is not None and self.margin([own.ratio for own in point.counts]) >= 0:
@@ -154,8 +155,9 @@ class Lines:
         if predictability >= HARDLY_PREDICTED or point.tpr >= (1 - _MUCH) * untouched.tpr:
             return ""
         return (
-            f"The features remove only {predictability:.1%} of the uncertainty about the group, so rates "
-            "become equal only because decisions become worse: the true-positive rate falls from "
+            f"With this model of the groups, the features remove only {predictability:.1%} of the "
+            "uncertainty about the group, so rates become equal only because decisions become worse: the "
+            "true-positive rate falls from "
             f"{untouched.tpr:.3f} to {point.tpr:.3f}."
         )
 
