@@ -12,7 +12,7 @@ distributed = pytest.importorskip("distributed")
 def test_a_cluster_finds_the_same_frontier():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -43,7 +43,7 @@ def test_the_recipe_of_a_cluster():
     X, y, z = rows(300)
     names = {"X": X, "y": y, "z": z}
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
     ) as cluster:
         code = block("tables.md", "on_cluster")
         assert code.count("tcp://scheduler:8786") == 1
