@@ -111,6 +111,11 @@ def shared_parameters() -> None:
         Number of features.
     feature_names_in_ : ndarray
         Names of the features, if all of them are text.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
     """
 
 

@@ -247,10 +247,7 @@ class LinearUtility(BaseUtility):
     fado.DifferenceUtility : Subtracts the values for protected attributes.
     fado.CobbDouglasUtility : Multiplies the values.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------
@@ -281,10 +278,7 @@ class DifferenceUtility(BaseUtility):
     --------
     fado.LinearUtility : Adds the values for protected attributes.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------
@@ -320,10 +314,7 @@ class CobbDouglasUtility(BaseUtility):
     --------
     fado.LinearUtility : Adds the values.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fado._messages import insert_parameters
 from fado._storage import replacing
 from fado._version import __version__
 from fado.exploration._answers import aim_part, answers
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
 
 
+@insert_parameters()
 class Exploration:
     """The result of an exploration, as data, as a page and as single charts.
 
@@ -53,10 +55,7 @@ class Exploration:
     fado.explore : Explore a table in memory.
     fado.explore_files : Explore a table in files.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
@@ -162,6 +161,7 @@ class Exploration:
         return "\n".join([f"Exploration of {rows} rows by {names}{beside}", *left_out])
 
 
+@insert_parameters()
 def explore(
     X: Any,
     y: Any,
@@ -253,10 +253,7 @@ def explore(
     fado.OutOfBagEntropy : Compute values that say how uncertain models are.
     fado.TreeInfluence : Compute the effects of rows on a model.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------

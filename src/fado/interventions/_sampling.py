@@ -493,10 +493,7 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
     --------
     fado.UtilityAwarePrevalenceSampler : Drops the rows of least utility.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------

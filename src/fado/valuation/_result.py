@@ -25,6 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 _LONGEST = 60  # characters of a name that are shown
 
 
+@insert_parameters()
 class Valuation:
     """One value per row and variable, with its precision as far as it is known.
 
@@ -65,10 +66,7 @@ class Valuation:
     fado.OutOfBagEntropy : Values rows by the uncertainty of models.
     fado.TreeInfluence : Values rows by their effects on performance and fairness.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------

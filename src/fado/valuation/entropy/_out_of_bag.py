@@ -213,10 +213,7 @@ class OutOfBagEntropy(EntropyValuator):
     fado.value_files : The same values for tables larger than memory.
     fado.TreeInfluence : Effects of rows on performance and fairness.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro (2023), "Fairness-Aware Data Valuation for
-    Supervised Learning", arXiv:2303.16963.
+    {References}
 
     Examples
     --------
@@ -292,10 +289,7 @@ class InBagEntropy(EntropyValuator):
     --------
     fado.OutOfBagEntropy : Better values, from models that have not seen the rows.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro (2023), "Fairness-Aware Data Valuation for
-    Supervised Learning", arXiv:2303.16963.
+    {References}
 
     Examples
     --------

@@ -59,10 +59,7 @@ class OnlineEntropy(BaseEstimator):
     --------
     fado.OutOfBagEntropy : Values of one complete table.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------
