@@ -1,6 +1,7 @@
 """The public Bank Account Fraud suite: its columns, and a loader for its files."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
     0.011029
     """
     path = Path(path)
-    frame = _with_columns(_read(path), path)
+    frame = _with_columns(read_file(path, "BAF suite", (".csv", ".csv.gz", ".parquet"), _read_csv), path)
     if path.suffix.lower() == ".csv" and not _ends_with_line_break(path):
         raise ValueError(
             f"`path` must name a complete file, got '{path}', which may have been cut off; if it is "
@@ -126,29 +127,31 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
     return frame
 
 
-def _read(path: Path) -> pd.DataFrame:
+def read_file(
+    path: Path, data: str, endings: tuple[str, ...], read_csv: Callable[[Path], pd.DataFrame]
+) -> pd.DataFrame:
+    """Read a CSV or Parquet file of some data; every way in which it cannot be read is a sentence."""
     if not path.is_file():
         raise FileNotFoundError(
-            f"`path` must name a file of the BAF suite, got '{path}'; there is no such file."
+            f"`path` must name a file of the {data}, got '{path}'; there is no such file."
         )
     name = path.name.lower()
-    if not name.endswith((".csv", ".csv.gz", ".parquet")):
-        raise ValueError(f"`path` must end in .csv, .csv.gz or .parquet, got '{path}'.")
+    if not name.endswith(endings):
+        raise ValueError(f"`path` must end in {', '.join(endings[:-1])} or {endings[-1]}, got '{path}'.")
     try:
-        if name.endswith(".parquet"):
-            frame = pd.read_parquet(path)
-        else:  # utf-8-sig reads files with and without a byte-order mark
-            text = dict.fromkeys(CATEGORIES, str)
-            frame = pd.read_csv(path, dtype=text, encoding="utf-8-sig", low_memory=False)
+        frame = pd.read_parquet(path) if name.endswith(".parquet") else read_csv(path)
     # Any error of the two parsers means the same to the user: the file cannot be read.
     except (ValueError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"`path` must name a readable file of the BAF suite, got '{path}': {reason}"
-        ) from error
+        raise ValueError(f"`path` must name a readable file of the {data}, got '{path}': {reason}") from error
     if frame.empty:
         raise ValueError(f"`path` must name a file with rows, got '{path}', which has none.")
     return frame
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    # utf-8-sig reads files with and without a byte-order mark
+    return pd.read_csv(path, dtype=dict.fromkeys(CATEGORIES, str), encoding="utf-8-sig", low_memory=False)
 
 
 def _ends_with_line_break(path: Path) -> bool:

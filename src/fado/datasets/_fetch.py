@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fado._messages import list_names
+from fado._messages import insert_parameters, list_names
+from fado.datasets._baf import read_file
 
 __all__ = ["fetch_acs_income", "fetch_adult"]
 
@@ -136,6 +137,7 @@ def fetch_adult(
     return _answer(X, income.map(_ADULT_LABELS).astype(bool), groups, keep_protected)
 
 
+@insert_parameters(fetch_adult)
 def fetch_acs_income(
     path: _Path | Iterable[_Path] | None = None,
     *,
@@ -171,14 +173,7 @@ def fetch_acs_income(
     groups : pandas.DataFrame
         The protected attributes ``sex`` and ``race``, by the names of the survey's codes, as categories.
 
-    Raises
-    ------
-    ConnectionError
-        If the download fails. The message says which file to get in another way.
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If a file cannot be read, lacks columns, or holds values that the data do not have.
+    {Raises}
 
     See Also
     --------
@@ -232,7 +227,7 @@ def _tables(
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError(f"`path` must name a file of the {name} data, got an empty list.")
-    return {f"'{each}'": _read(Path(each), name) for each in paths}
+    return {f"'{each}'": read_file(Path(each), f"{name} data", _ENDINGS, _read_csv) for each in paths}
 
 
 def _joined(tables: dict[str, pd.DataFrame], needed: Sequence[str], name: str) -> pd.DataFrame:
@@ -262,31 +257,12 @@ def _download(data_id: int, data_home: _Path | None, name: str, elsewhere: str) 
         ) from error
 
 
-def _read(path: Path, name: str) -> pd.DataFrame:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"`path` must name a file of the {name} data, got '{path}'; there is no such file."
-        )
-    ending = path.name.lower()
-    if not ending.endswith(_ENDINGS):
-        raise ValueError(f"`path` must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}, got '{path}'.")
-    try:
-        if ending.endswith(".parquet"):
-            frame = pd.read_parquet(path)
-        else:  # utf-8-sig reads files with and without a byte-order mark; "|" begins a comment of UCI's
-            how: dict[str, Any] = {"encoding": "utf-8-sig", "skipinitialspace": True, "comment": "|"}
-            first = pd.read_csv(path, header=None, nrows=1, **how).iloc[0, 0]
-            header = 0 if re.match("[A-Za-z]", str(first)) else None
-            frame = pd.read_csv(path, header=header, low_memory=False, **how)
-    # Whatever the two parsers fail on is one thing to the user: a file that cannot be read.
-    except (ValueError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"`path` must name a readable file of the {name} data, got '{path}': {reason}"
-        ) from error
-    if frame.empty:
-        raise ValueError(f"`path` must name a file with rows, got '{path}', which has none.")
-    return frame
+def _read_csv(path: Path) -> pd.DataFrame:
+    # utf-8-sig reads files with and without a byte-order mark; "|" begins a comment of UCI's
+    how: dict[str, Any] = {"encoding": "utf-8-sig", "skipinitialspace": True, "comment": "|"}
+    first = pd.read_csv(path, header=None, nrows=1, **how).iloc[0, 0]
+    header = 0 if re.match("[A-Za-z]", str(first)) else None
+    return pd.read_csv(path, header=header, low_memory=False, **how)
 
 
 def _with_adult_names(frame: pd.DataFrame) -> pd.DataFrame:
