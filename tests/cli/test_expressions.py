@@ -114,9 +114,16 @@ def test_names_are_given_where_groups_are_shown(folder, tmp_path):
     printed = run(*asked, tmp_path / "named.html", *NAMES)
     assert "“men”" in printed
     assert "“under 65”" in printed
-    named = data_of(tmp_path / "named.html")["attributes"]
+    run(*asked, tmp_path / "said.html")
+    said, named = (data_of(tmp_path / name)["attributes"] for name in ("said.html", "named.html"))
+    assert {*said[0]["aim"]["groups"]} == {SAID, NOT, "(missing)"}
     assert {*named[0]["aim"]["groups"]} == {"65, and over", "under 65", "(missing)"}
     assert named[1]["aim"]["groups"] == ["men", "women"]
+    for attribute, other in zip(said, named, strict=True):
+        for ratio, same in zip(attribute["aim"]["ratios"], other["aim"]["ratios"], strict=True):
+            assert [point["tpr"] for point in ratio["points"]] == pytest.approx(
+                [point["tpr"] for point in same["points"]], abs=0.02
+            )
 
 
 def test_values_that_explore_makes_hide_what_attributes_are_made_of(folder, tmp_path):
