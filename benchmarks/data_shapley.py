@@ -11,8 +11,7 @@ accuracy of a logistic regression, by as many orders of the rows. A run of ours 
 and another seed says which of both is nearer to the truth.
 
 `--data` is a directory with adult.parquet: 200 rows of Adult get Shapley values and distributional ones of 50
-rows. 50 of them are then left out, and `value` values them by the other 150. Two seeds say how far values
-agree with themselves.
+rows. Two seeds say how far values agree with themselves.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from _data import data_argument, real_table
 from fado import DataShapley
 
 VALIDATED = 1000
-IN_TABLE, LEFT_OUT, M = 200, 50, 50  # of Adult
+IN_TABLE, M = 200, 50  # of Adult
 SEMIVALUES = ("shapley", ("beta", 16, 1), "banzhaf")
 
 RIVAL = """
@@ -127,40 +126,28 @@ def compare(python, orders, n_rows=60):
     print(f"       sums {values.sum():.3f} and {theirs.sum():.3f}")
 
 
-def new_rows(directory, fits):
+def distributional(directory, fits):
     X, y, sex = real_table(directory, "adult", IN_TABLE + VALIDATED)
     validation = X[IN_TABLE:], y[IN_TABLE:], sex[IN_TABLE:]
-
-    def fitted(semivalue, rows, seed):
-        valuator = DataShapley(semivalue=semivalue, max_fits=fits, random_state=seed, keep_rows=True)
-        return valuator.fit(X[rows], y[rows], sensitive_features={"sex": sex[rows]}, validation=validation)
 
     def told(what, first, second):
         ranks = [spearmanr(first[name], second[name])[0] for name in ("y", "sex")]
         print(f"{what:>66}: {ranks[0]:.2f} for y, {ranks[1]:.2f} for sex", flush=True)
 
-    every, left, kept = slice(IN_TABLE), slice(LEFT_OUT), slice(LEFT_OUT, IN_TABLE)
-    runs = {}
+    rows, runs = slice(IN_TABLE), {}
     for semivalue in ("shapley", ("distributional", M)):
         for seed in (0, 1):
             start = time.process_time()
-            runs[semivalue, seed] = run = fitted(semivalue, every, seed)
+            valuator = DataShapley(semivalue=semivalue, max_fits=fits, random_state=seed)
+            runs[semivalue, seed] = run = valuator.fit(
+                X[rows], y[rows], sensitive_features={"sex": sex[rows]}, validation=validation
+            )
             seconds = time.process_time() - start
             told_of = f"{run.n_fits_} fits, precision {run.precision_:.2f}, {seconds:.0f} s"
             print(f"{semivalue}, seed {seed}: {told_of}")
         told("two seeds", *(runs[semivalue, seed].valuation_ for seed in (0, 1)))
-    shapley, own, again = (
-        runs[key].valuation_
-        for key in (("shapley", 0), (("distributional", M), 0), (("distributional", M), 1))
-    )
+    shapley, own = (runs[key].valuation_ for key in (("shapley", 0), (("distributional", M), 0)))
     told("Shapley and distributional", shapley, own)
-    without = fitted(("distributional", M), kept, 0)
-    start = time.process_time()
-    new = without.value(X[left], y[left])
-    n_fits = int(new.counts["y"].sum() + new.counts["y"].max())
-    print(f"{LEFT_OUT} new rows by {IN_TABLE - LEFT_OUT}: {n_fits} fits, {time.process_time() - start:.0f} s")
-    told("left out, and in the table by another seed", new, again[left])
-    told("the same rows in the table, two seeds", own[left], again[left])
 
 
 def main():
@@ -186,7 +173,7 @@ def main():
     if arguments.rival_python:
         compare(arguments.rival_python, arguments.orders)
     if arguments.data:
-        new_rows(arguments.data, arguments.fits)
+        distributional(arguments.data, arguments.fits)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from lightgbm import LGBMClassifier
-from sklearn.linear_model import LogisticRegression
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.engine import LightGBMEngine, Task, engine_class
@@ -127,29 +126,6 @@ def test_the_users_own_matrix_is_left_as_it_is():
     stored = X.nnz
     LightGBMEngine(Table.from_input(X), by_content=True)
     assert X.nnz == stored
-
-
-@pytest.mark.parametrize("estimator", [LGBMClassifier(n_estimators=10), LogisticRegression()])
-def test_rows_are_added_to_a_sparse_matrix(estimator):
-    numbers = np.nan_to_num(NUMBERS)
-    learnt = variable_from(column_from("y", Y))
-    rows = np.append(IN[:-1], N).astype(np.int32)
-    scores = []
-    for form in (scipy.sparse.csr_matrix, scipy.sparse.csc_array):
-        table = Table.from_input(form(numbers))
-        engine = engine_class(estimator, table)(table)
-        task = Task(estimator, learnt, IN, 0, OUT)
-        engine.prepare([task])
-        joined = engine.with_rows(Table.from_input(form(numbers[IN[-1:]])))
-        task = replace(task, variable=replace(learnt, labels=np.append(learnt.labels, learnt.labels[IN[-1]])))
-        joined.prepare([task])
-        scores += [
-            engine.fit(task).scores,
-            joined.fit(task).scores,
-            joined.fit(replace(task, rows=rows)).scores,
-        ]
-    for own in scores[1:]:
-        np.testing.assert_array_equal(own, scores[0])
 
 
 # A table is binned by several threads, then subsets of it are made while other fits run: where the number of

@@ -220,29 +220,6 @@ def test_text_in_place_of_numbers_is_refused(kind):
         model.score(Table.from_input(FRAME.assign(text=1)))
 
 
-@every_engine
-def test_rows_that_are_added_change_neither_bins_nor_levels(kind):
-    first, last = IN[:-1], IN[-1:]
-    engine = make(kind, target=None)
-    engine.prepare([task_for(kind, TARGET)])
-    expected = engine.fit(task_for(kind, TARGET)).scores
-    copy = FRAME.iloc[last][FRAME.columns[::-1]]
-    far = copy.assign(number=1e6, gaps=-1e6, count=0.5, text="mauve", kind="s")
-    for added, place in ((copy, N), (pd.concat([far, copy.astype({"kind": str})]), N + 1)):
-        joined = engine.with_rows(Table.from_input(added))
-        learnt = replace(TARGET, labels=np.append(TARGET.labels, np.repeat(TARGET.labels[last], len(added))))
-        joined.prepare([task_for(kind, learnt)])
-        with_copy = np.append(first, place).astype(np.int32)
-        for rows in (IN, with_copy):
-            for scored in (OUT, TABLE.take(OUT)):
-                found = joined.fit(task_for(kind, learnt, rows=rows, scored=scored)).scores
-                np.testing.assert_array_equal(found, expected)
-    with pytest.raises(ValueError, match="no column 'count'"):
-        engine.with_rows(Table.from_input(FRAME.drop(columns="count")))
-    with pytest.raises(ValueError, match="Column 'number' holds text, but the model learnt from numbers"):
-        engine.with_rows(Table.from_input(FRAME.assign(number="one")))
-
-
 @each_engine
 def test_arrays_are_taken_by_position(kind):
     X = FRAME[["number", "gaps"]].to_numpy()

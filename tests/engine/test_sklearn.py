@@ -1,7 +1,5 @@
 """The generic engine gives what the estimators' own fit gives."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,20 +77,6 @@ def test_pipelines_may_use_columns_that_are_neither_numbers_nor_text():
     dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=N), "x": X[:, 0]})
     chosen = make_pipeline(make_column_transformer(("passthrough", ["x"])), LogisticRegression())
     np.testing.assert_allclose(fit(chosen, dates).scores, own_scores(chosen, dates), atol=1e-12)
-
-
-def test_pipelines_learn_from_rows_that_are_added():
-    frame = pd.DataFrame({"colour": pd.Categorical(COLOUR), "x": X[:, 0], "n": np.arange(N)})
-    engine = SklearnEngine(Table.from_input(frame[:-2]))
-    learnt = learn(Y)
-    rows, task = np.append(IN[:-2], [N - 2, N - 1]).astype(np.int32), Task(pipeline(), learnt, IN, 0, OUT)
-    engine.prepare([task])
-    added = frame[-2:].astype({"colour": str, "n": float})
-    found = engine.with_rows(Table.from_input(added)).fit(replace(task, rows=rows)).scores
-    expected = pipeline().fit(frame.iloc[rows], Y[rows]).predict_proba(frame.iloc[OUT])
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    with pytest.raises(ValueError, match=r"Column 'x' holds .*, but the model learnt from float64: convert"):
-        engine.with_rows(Table.from_input(added.assign(x="far")))
 
 
 def test_strings_need_no_encoding_by_the_user():

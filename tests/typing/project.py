@@ -84,7 +84,7 @@ def values() -> None:
     assert_type(TreeInfluence(random_state=0).fit(X, y, sensitive_features=old), TreeInfluence)
     assert_type(KNNShapley().fit(X, y, sensitive_features=old), KNNShapley)
     assert_type(DataShapley().fit(X, y, sensitive_features=old), DataShapley)
-    assert_type(DataShapley(semivalue=("distributional", 50), keep_rows=True).value(X, y), Valuation)
+    assert_type(DataShapley(semivalue=("distributional", 50)).fit(X, y).valuation_, Valuation)
     assert_type(OnlineEntropy(random_state=0).learn(X, y), OnlineEntropy)
     assert_type(OnlineEntropy(random_state=0).value(X), Valuation)
     assert_type(value_files("months", target="y", protected="age>=50", out="values"), Valuation)

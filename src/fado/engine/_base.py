@@ -298,24 +298,6 @@ class Engine(Protocol):
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Bin or lay out what the tasks need, before they run in parallel."""
 
-    def with_rows(self, table: Table) -> Engine:
-        """Return an engine of the same rows, followed by those of another table.
-
-        The layout of this engine's rows stays: its columns, bins and levels. So a fit on some rows is the
-        same, whatever others were added. Call `prepare` before; no target is seen.
-
-        Parameters
-        ----------
-        table : Table
-            The rows to add. Columns are matched by name; if either table has no names, by position. New
-            levels are missing.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing or of another kind.
-        """
-
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn, and score the rows that the task asks for. Errors of the estimator are raised unchanged.
 

@@ -9,12 +9,10 @@ would wait forever.
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,15 +55,6 @@ class DenseColumns:
     def with_column(self, column: Column) -> DenseColumns:
         """Return the columns and one more, the last."""
         return DenseColumns([*self._columns, column])
-
-    def with_rows(self, other: DenseColumns) -> DenseColumns:
-        """Return the columns with the rows of others below."""
-        return DenseColumns(
-            [
-                replace(own, data=pa.chunked_array([np.concatenate([own.numbers(), more.numbers()])]))
-                for own, more in zip(self._columns, other._columns, strict=True)
-            ]
-        )
 
     def take(self, rows: Rows) -> DenseColumns:
         """Return the columns at some row positions."""
@@ -135,13 +124,6 @@ class SparseColumns:
 
         more = scipy.sparse.hstack([self._matrix, column.numbers()[:, np.newaxis]], format="csr")
         return SparseColumns(more, [*self.levelled, *([] if column.levels is None else [len(self)])])
-
-    def with_rows(self, other: Columns) -> SparseColumns:
-        import scipy.sparse
-
-        return SparseColumns(
-            scipy.sparse.vstack([self._matrix, other.for_scores()], format="csr"), self.levelled
-        )
 
     def take(self, rows: Rows) -> SparseColumns:
         return SparseColumns(self._matrix[rows], self.levelled)
@@ -244,15 +226,6 @@ class Features:
         theirs = replace_target(self._target, target, table.n_rows, variable)
         unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
         return columns.with_column(_as_column(unseen if theirs is None else theirs))
-
-    def with_rows(self, table: Table) -> Features:
-        """Add the rows of another table, which must have all columns, in the order and levels of this one."""
-        places = self.schema.find(table, range(self.n_columns))
-        theirs = columns_of(table, self.schema, places, sparse=self.is_sparse)
-        joined = copy.copy(self)
-        joined._shelved = None
-        joined.columns = self.columns.with_rows(theirs)  # type: ignore[arg-type]  # dense, if these are
-        return joined
 
     def of_rows(self, rows: Rows, target: LabelArray | None, variable: Variable) -> Columns:
         """Return the columns at some row positions, with other labels of the target where models see it."""

@@ -129,28 +129,6 @@ def layout_for(form: Form, table: Table, excluded: frozenset[int]) -> Layout:
     return Layout(form, kept, schema, names)
 
 
-def add_rows(first: Any, second: Any) -> Any:
-    """Put rows that were laid out below others."""
-    if isinstance(first, np.ndarray):
-        return np.concatenate([first, second])
-    if not hasattr(first, "iloc"):
-        import scipy.sparse
-
-        return scipy.sparse.vstack([first, second], format="csr")
-    import pandas as pd
-
-    for j, (kind, given) in enumerate(zip(first.dtypes, second.dtypes, strict=True)):
-        if kind == given or not (isinstance(kind, pd.CategoricalDtype) or kind in (object, float)):
-            continue
-        try:
-            second.isetitem(j, second.iloc[:, j].astype(kind))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Column {first.columns[j]!r} holds {given}, but the model learnt from {kind}: convert it."
-            ) from None
-    return pd.concat([first, second], ignore_index=True)
-
-
 def _frequent_levels(column: Column) -> tuple[str, ...]:
     """Return the levels of a column, the most frequent if there are many: the others have no indicator."""
     levels = column.levels or ()

@@ -6,7 +6,6 @@ Scores of the rows left out are read from the booster's own validation scores.
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -141,7 +140,6 @@ class LightGBMEngine:
         self._features = Features(table, target, by_content=by_content)
         self._by_content = by_content
         self._prefilter = prefilter
-        self._binned_by: LightGBMEngine | None = None  # whose bins this one takes
         self._many_usual = prefilter and many_usual_values(self._features.columns)
         self._start(workers)
 
@@ -192,14 +190,6 @@ class LightGBMEngine:
         for task in needs.values():
             parameters = self._parameters(task)
             self._bins(task, parameters, self._layout(task, parameters))
-
-    def with_rows(self, table: Table) -> LightGBMEngine:
-        """Add rows in the bins that the table has."""
-        joined = copy.copy(self)
-        joined._features = self._features.with_rows(table)
-        joined._binned_by = self
-        joined._start(self._workers)
-        return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn from a subset of the bins and score another, or another table in the same bins."""
@@ -285,12 +275,8 @@ class LightGBMEngine:
         key = (layout, least_rows, *(parameters.get(name) for name in BINNING))
         with self._lock:
             if key not in self._binned:
-                columns, bins = self._features.columns.in_order(layout), None
-                if self._binned_by is not None:
-                    bins, _ = self._binned_by._bins(replace(task, scored=None), parameters, layout)
-                self._binned[key] = bin_columns(
-                    columns, parameters, self._workers, bins, least_rows=least_rows
-                )
+                columns = self._features.columns.in_order(layout)
+                self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
             binned = self._binned[key]
             if not isinstance(task.scored, Table):
                 return binned, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +27,6 @@ from fado.engine._layout import (
     Form,
     Layout,
     MissingValuesError,
-    add_rows,
     explaining_missing,
     form_for,
     is_lightgbm,
@@ -105,16 +103,6 @@ class SklearnEngine:
         """Lay the table out in every form that the tasks need."""
         for task in tasks:
             self._layout(task)
-
-    def with_rows(self, table: Table) -> SklearnEngine:
-        """Add rows to every form that the table was laid out in."""
-        joined = copy.copy(self)
-        joined._table = None
-        joined._layouts = {
-            key: (layout, add_rows(features, layout.lay_out(table)))
-            for key, (layout, features) in self._layouts.items()
-        }
-        return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn with the estimator's own `fit`, which can be neither stopped nor watched."""

@@ -1,4 +1,3 @@
-import pickle
 from importlib.metadata import version
 from itertools import combinations
 from math import log
@@ -7,18 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
-from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.valuation.shapley.test_semivalues import estimate
 
-from fado import DataShapley, OutOfBagEntropy, Valuation
-from fado.tabular import Table, read_problem
-from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, Walks, generator_of
-from fado.valuation.shapley._training_game import Goals, training_games, with_newcomers
+from fado import DataShapley
+from fado.tabular import read_problem
+from fado.valuation.shapley._semivalues import Walks
+from fado.valuation.shapley._training_game import Goals, training_games
 
 QUICK = LGBMClassifier(
     n_estimators=5, num_leaves=4, min_child_samples=2, learning_rate=0.5, reg_lambda=1.0, max_bin=15
@@ -131,184 +127,6 @@ def test_walks_of_all_rows_give_shapley_values_to_the_bit():
             np.testing.assert_array_equal(distributional.field(field, name), shapley.field(field, name))
 
 
-def test_values_of_rows_left_out_equal_the_mean_over_all_sets():
-    X, y, sex = SIX
-    validation = validation_of(100)
-    X_new, y_new = np.array([[0.5, 0.5], [-0.8, 0.2], [0.5, 0.5]]), np.array([1, 1, 0])
-    games = games_for(X, y, sex, validation, LogisticRegression())
-    (game,) = with_newcomers(games, Table.from_input(X_new), y_new.astype(np.int32))
-    remembered = remembering(game)
-    exact = np.array([mean_added(remembered, newcomer, range(6), 3) for newcomer in (6, 7, 8)])
-    by_hand = mean_added(accuracy_of(X, y, X_new[0], y_new[0], validation), 6, range(6), 3)
-    assert exact[0, 0] == pytest.approx(by_hand)
-    moments = estimate(remembered, Newcomers(6, 3, 3, 100), 9, 3000, seed=0)
-    assert (np.abs(moments.mean[6:] - exact) <= 4 * moments.standard_error[6:]).all()
-    assert moments.standard_error[6:].max() < 0.02
-    valuator = DataShapley(
-        LogisticRegression(),
-        max_fpr=0.2,
-        semivalue=("distributional", 3),
-        max_fits=61,
-        random_state=0,
-        n_jobs=1,
-        keep_rows=True,
-    ).fit(X, y, sensitive_features=sex, validation=validation)
-    n_draws = round(valuator.valuation_.counts["y"].mean())
-    found = valuator.value(X_new, y_new)
-    expected = estimate(remembered, Newcomers(6, 3, 3, n_draws), 9, n_draws, seed=0)
-    assert n_draws == 10  # a row has one contribution in each draw, of two walks of three rows
-    np.testing.assert_allclose(columns_of(found), expected.mean[6:], atol=1e-12)
-    np.testing.assert_allclose(found.standard_error["z"], expected.standard_error[6:, 1], atol=1e-12)
-    assert (found.counts["y"] == n_draws).all()
-
-
-def accuracy_of(X, y, x_new, label, validation):
-    """The accuracy of scikit-learn's own fit on some rows, of which the last is new."""
-    X, y = np.vstack([X, x_new]), np.append(y, label)
-    Xv, yv, _ = validation
-
-    def accuracy(members):
-        if len(set(y[members])) < 2:
-            return max(yv.mean(), 1 - yv.mean())
-        return LogisticRegression().fit(X[members], y[members]).score(Xv, yv)
-
-    return remembering(accuracy)
-
-
-def valuator_of(X, y, sex=None, validation=None, **settings):
-    settings = {
-        "estimator": QUICK,
-        "semivalue": ("distributional", 8),
-        "max_fits": 400,
-        "n_jobs": 1,
-    } | settings
-    valuator = DataShapley(max_fpr=0.2, random_state=0, keep_rows=True, **settings)
-    return valuator.fit(X, y, sensitive_features=sex, validation=validation)
-
-
-def mixed(n_rows, seed):
-    """A table with a category, a gap, and labels in words."""
-    X, y, sex, _ = table(n_rows, seed)
-    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 1, np.nan, X[:, 1]), "sex": sex})
-    return frame, np.where(y == 1, "yes", "no"), sex
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [None, QUICK, make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())],
-)
-def test_a_new_rows_value_depends_on_no_other_new_row(estimator):
-    n_rows, size, max_fits = (
-        (12, 4, 121) if hasattr(estimator, "steps") else (20, 8, 400)
-    )  # pipelines are slow
-    X, y, sex = mixed(n_rows, 0)
-    settings = {"estimator": estimator, "performance": "log_loss", "max_fits": max_fits}
-    settings["semivalue"] = "distributional", size
-    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), **settings)
-    X_new, y_new, sex_new = mixed(4, 2)
-    X_new.loc[3, ["a", "sex"]] = 5.0, "x"  # a number and a category that no row has
-    together = valuator.value(X_new, y_new, sex_new)
-    assert together.values["y"].nunique() == 4
-    order = [2, 0, 3, 1]
-    turned = valuator.value(X_new.iloc[order, ::-1], y_new[order])
-    pd.testing.assert_frame_equal(turned.values, together.values.iloc[order], check_exact=True)
-    again = pickle.loads(pickle.dumps(valuator)).set_params(n_jobs=2 if estimator is QUICK else 1)
-    for row in (0, 3):
-        alone = again.value(X_new[row : row + 1], y_new[row : row + 1])
-        for field in ("values", "standard_error", "counts"):
-            np.testing.assert_array_equal(getattr(alone, field), getattr(together, field)[row : row + 1])
-
-
-def test_without_a_validation_new_rows_join_sets_of_every_fold():
-    X, y, sex, _ = table(40)
-    X_new, y_new, _, _ = table(3, seed=4)
-    valuator = valuator_of(X, y, sex, max_fits=900)
-    games = with_newcomers(games_for(X, y, sex), Table.from_input(X_new), y_new.astype(np.int32))
-    found = valuator.value(X_new, y_new)
-    n_draws = round(valuator.valuation_.counts["y"].mean())
-    moments = RunningMeans(43, 2)
-    for number in range(n_draws):
-        game = games[number % 5]
-        (contributed,) = (
-            sampler.contributions([drawn], [sampler.evaluate(game, drawn)[0]])
-            for sampler in [Newcomers(game.n_players - 3, 3, 8, 1)]
-            for drawn in [sampler.draw(0, generator_of(0, number))]
-        )
-        for players, contributions in contributed:
-            moments.add(game.rows[players], contributions)
-    np.testing.assert_allclose(columns_of(found), moments.mean[40:], atol=1e-12)
-    assert found.counts["z"].tolist() == [n_draws] * 3
-
-
-def test_a_new_row_weighs_as_much_as_the_mean_row():
-    X, y, _, _ = table(10)
-    X_new, y_new, _, _ = table(3, seed=4)
-    validation = (*validation_of(100)[:2], None)
-    weights = np.where(np.arange(10) < 5, 1.0, 4.0)
-    settings = {"estimator": LogisticRegression(), "semivalue": ("distributional", 3), "max_fits": 121}
-    valuator = DataShapley(**settings, random_state=0, n_jobs=1, keep_rows=True)
-    found = valuator.fit(X, y, sample_weight=weights, validation=validation).value(X_new, y_new)["y"]
-    rows, labels = np.vstack([X, X_new]), np.append(y, y_new)
-    weights = np.append(weights / 2.5, np.ones(3))
-    (Xv, yv, _), added = validation, []
-
-    def accuracy(members):
-        if len(set(labels[members])) < 2:
-            return max(yv.mean(), 1 - yv.mean())
-        members = np.sort(members)
-        return LogisticRegression().fit(rows[members], labels[members], weights[members]).score(Xv, yv)
-
-    for number in range(round(valuator.valuation_.counts["y"].mean())):
-        drawn = Newcomers(10, 3, 3, 1).draw(0, generator_of(0, number))
-        added.append([accuracy(np.append(drawn, new)) - accuracy(drawn) for new in (10, 11, 12)])
-    np.testing.assert_allclose(found, np.mean(added, axis=0), atol=1e-12)
-
-
-def test_new_rows_say_where_their_values_come_from():
-    X, y, sex = mixed(30, 0)
-    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1))
-    X_new, y_new, _ = mixed(4, 2)
-    valuation = valuator.value(X_new.set_axis(list("wxyz")), y_new)
-    assert valuation.values.index.tolist() == list("wxyz")
-    assert valuation.provenance.algorithm == "data-shapley, new rows"
-    assert valuation.provenance.settings["semivalue"] == ["distributional", 8]
-    assert valuation.provenance.settings["n_draws"] == valuation.counts["y"].iloc[0]
-    assert valuation.scales == valuator.valuation_.scales
-
-
-def test_new_rows_are_refused_in_a_sentence():
-    X, y, sex = mixed(30, 0)
-    validation = mixed(100, 1)
-    with pytest.raises(NotFittedError):
-        DataShapley(semivalue=("distributional", 8), keep_rows=True).value(X, y)
-    shapley = valuator_of(X, y, sex, validation, semivalue="shapley")
-    with pytest.raises(
-        ValueError, match=r"since 'shapley' is defined .* `semivalue=\(\"distributional\", m\)`"
-    ):
-        shapley.value(X, y)
-    valuator = valuator_of(X, y, sex, validation)
-    with pytest.raises(ValueError, match="`y` must hold the labels of the new rows: without a label"):
-        valuator.value(X)
-    with pytest.raises(ValueError, match="`y` holds the label 'maybe'"):
-        valuator.value(X[:2], ["yes", "maybe"])
-    with pytest.raises(ValueError, match="`y` has 1 missing"):
-        valuator.value(X[:2], ["yes", None])
-    with pytest.raises(ValueError, match="`y` has 1 entries and X has 2 rows"):
-        valuator.value(X[:2], ["yes"])
-    with pytest.raises(ValueError, match="no column 'a'"):
-        valuator.value(X[["b", "sex"]], y)
-    with pytest.raises(ValueError, match="nothing to value"):
-        valuator.value(X[:0], [])
-    with pytest.raises(ValueError, match="names 'race', a protected attribute that the models have not"):
-        valuator_of(X, y, {"sex": sex}, validation).value(X, y, {"race": sex})
-    unkept = valuator.set_params(keep_rows=False).fit(X, y, sensitive_features=sex, validation=validation)
-    with pytest.raises(ValueError, match="has kept no rows, which new rows join: set `keep_rows=True`"):
-        unkept.value(X, y)
-    new = shapley.valuation_.with_provenance(algorithm="data-shapley, new rows")
-    with pytest.raises(ValueError, match="that DataShapley made, got one by 'data-shapley, new rows'"):
-        valuator.fit(X, y, validation=validation, continue_from=new)
-
-
 @pytest.mark.parametrize(
     ("performance", "expected"),
     [("accuracy", 0.75), ("tpr_at_fpr", 0.0), ("log_loss", 0.25 * log(0.25) + 0.75 * log(0.75))],
@@ -356,65 +174,6 @@ def test_leave_one_out_values_are_exact():
     ]
     np.testing.assert_allclose(valuation["y"], expected, atol=1e-12)
     assert (valuation.field("counts", "y") == 1).all()
-
-
-@pytest.mark.parametrize(
-    ("semivalue", "fits"),  # of one batch, and of the model of all rows
-    [("shapley", 191), ("banzhaf", 101), (("beta", 16, 1), 191), (("distributional", 8), 1 + 10 * 3 * 8)],
-)
-def test_going_on_equals_one_longer_run(semivalue, fits, tmp_path):
-    X, y, sex, _ = table(20)
-    validation = validation_of(100)
-    same = {"semivalue": semivalue, "performance": "log_loss", "tolerance": 1e-9}
-    whole = valuation_of(X, y, sex, validation, max_fits=2 * fits - 1, **same)
-    half = valuation_of(X, y, sex, validation, max_fits=fits, **same)
-    half.save(tmp_path / "half.parquet")
-    for earlier in (half, Valuation.load(tmp_path / "half.parquet")):
-        valuator = DataShapley(QUICK, max_fpr=0.2, max_fits=fits, n_jobs=1, **same)
-        valuator.fit(X, y, sensitive_features=sex, validation=validation, continue_from=earlier)
-        assert valuator.seed_ == 0
-        assert valuator.n_fits_ == fits
-        gone_on = valuator.valuation_
-        assert gone_on.provenance.settings == whole.provenance.settings
-        for field in ("values", "standard_error", "counts"):
-            for name in ("y", "z"):
-                np.testing.assert_allclose(
-                    gone_on.field(field, name), whole.field(field, name), rtol=1e-9, atol=1e-12
-                )
-
-
-def test_going_on_is_refused_from_other_values():
-    X, y, sex, _ = table(20)
-    validation = validation_of(100)
-    earlier = valuation_of(X, y, sex, validation, semivalue="banzhaf", max_fits=101)
-
-    def go_on(X=X, y=y, continue_from=earlier, validation=validation, **settings):
-        settings = {"semivalue": "banzhaf", "max_fits": 101, "random_state": 0} | settings
-        valuator = DataShapley(settings.pop("estimator", QUICK), max_fpr=0.2, n_jobs=1, **settings)
-        assert not hasattr(valuator.fit(X, y, sensitive_features=sex, validation=validation), "_earlier")
-        valuator.fit(X, y, sensitive_features=sex, validation=validation, continue_from=continue_from)
-
-    other = OutOfBagEntropy(n_bags=5, n_jobs=1, random_state=0).fit(X, y).valuation_
-    with pytest.raises(ValueError, match="that DataShapley made, got one by 'out-of-bag'"):
-        go_on(continue_from=other)
-    with pytest.raises(TypeError, match="must be a Valuation, got int"):
-        go_on(continue_from=3)
-    with pytest.raises(ValueError, match="its seed was 0, and now it is 1"):
-        go_on(random_state=1)
-    with pytest.raises(ValueError, match="its performance was 'accuracy', and now it is 'log_loss'"):
-        go_on(performance="log_loss")
-    with pytest.raises(ValueError, match="its semivalue was 'banzhaf', and now it is 'shapley'"):
-        go_on(semivalue="shapley", max_fits=191)
-    with pytest.raises(ValueError, match="its estimator was"):
-        go_on(estimator=LGBMClassifier(**QUICK.get_params() | {"n_estimators": 6}))
-    with pytest.raises(ValueError, match="its number of rows was 19, and now it is 20"):
-        go_on(continue_from=earlier[np.arange(19)])
-    with pytest.raises(ValueError, match="is of other rows or validation data"):
-        go_on(validation=validation_of(90, seed=5))
-    with pytest.raises(ValueError, match="is of other rows or validation data"):
-        go_on(continue_from=earlier[np.arange(20)[::-1]])
-    with pytest.raises(ValueError, match="leave-one-out values are exact"):
-        go_on(semivalue="loo")
 
 
 @pytest.mark.parametrize(
@@ -488,9 +247,9 @@ def test_an_attributes_values_sum_to_what_all_rows_change():
     X, y, sex, _ = table(30)
     for fairness in ("fpr_ratio", "fnr_ratio"):
         valuation = valuation_of(X, y, sex, validation_of(), fairness=fairness, max_fits=300)
-        (full,) = valuation.provenance.settings["full_worths"]
-        assert valuation["z"].sum() == pytest.approx(full[1], abs=1e-9)
-        assert (abs(full[1]) < 1e-9) == (fairness == "fpr_ratio")
+        (game,) = games_for(X, y, sex, validation_of(), goals=Goals("accuracy", fairness, 0.2))
+        assert valuation["z"].sum() == pytest.approx(game.full[1], abs=1e-9)
+        assert (abs(game.full[1]) < 1e-9) == (fairness == "fpr_ratio")
 
 
 def test_a_run_ends_when_values_are_precise():

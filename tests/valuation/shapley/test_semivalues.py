@@ -1,5 +1,6 @@
 from itertools import combinations
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,7 +8,6 @@ from scipy.special import beta as beta_function
 
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
-    Newcomers,
     RunningMeans,
     Subsets,
     Walks,
@@ -190,20 +190,6 @@ def test_walks_tell_of_every_player_and_of_none_twice(n_players, length):
         np.testing.assert_array_equal(worths[:, :, 0], np.tile(np.arange(length + 1), (len(walks), 1)))
 
 
-@pytest.mark.parametrize("m", [1, 3, 6])
-def test_newcomers_join_the_others_alone(m):
-    game = RandomGame(8)
-    moments = estimate(game, Newcomers(6, 2, m, 500), 8, 3000, seed=5)
-    exact = np.zeros((2, 2))
-    for place, newcomer in enumerate((6, 7)):
-        for size in range(m):
-            for members in combinations(range(6), size):
-                added = game(np.array([*members, newcomer])) - game(np.array(members, dtype=int))
-                exact[place] += added / m / comb(6, size)
-    assert (np.abs(moments.mean[6:] - exact) <= 4.5 * moments.standard_error[6:] + 1e-12).all()
-    assert moments.count.tolist() == [0] * 6 + [3000] * 2
-
-
 def test_subsets_find_banzhaf_values():
     game = RandomGame(7)
     exact = brute_force(game, 7, lambda size: 0.5**6)
@@ -308,32 +294,17 @@ def test_moments_are_those_of_numpy():
     assert np.isnan(moments.standard_error[3]).all()
 
 
-def test_moments_go_on_where_they_ended():
-    figures = np.random.default_rng(0).normal(size=(12, 3, 2))
-    rows = np.arange(3)
-    whole, half = RunningMeans(3, 2), RunningMeans(3, 2)
-    for own in figures:
-        whole.add(rows, own)
-    for own in figures[:5]:
-        half.add(rows, own)
-    resumed = RunningMeans.resume(half.mean, half.standard_error, half.count)
-    for own in figures[5:]:
-        resumed.add(rows, own)
-    np.testing.assert_allclose(resumed.mean, whole.mean, rtol=1e-12)
-    np.testing.assert_allclose(resumed.standard_error, whole.standard_error, rtol=1e-12)
-
-
 def test_precision_is_that_of_the_worst_worth():
     mean = np.column_stack([np.linspace(0, 1, 101), np.linspace(0, 2, 101), np.linspace(0, 3, 101)])
     error = np.column_stack([np.full(101, 0.09), np.full(101, 0.09), np.zeros(101)])  # the last is exact
-    moments = RunningMeans.resume(mean, error, np.full(101, 5))
+    moments = SimpleNamespace(mean=mean, standard_error=error)
     assert precision_of(moments) == pytest.approx(0.1)
 
 
 def test_contributions_of_nothing_tell_nothing_of_the_precision():
     mean, error = np.zeros((101, 2)), np.zeros((101, 2))
     mean[:, 0], error[:, 0] = np.linspace(0, 1, 101), 0.09
-    assert precision_of(RunningMeans.resume(mean, error, np.full(101, 5))) == np.inf
+    assert precision_of(SimpleNamespace(mean=mean, standard_error=error)) == np.inf
 
 
 def test_a_draw_depends_on_seed_and_number_alone():

@@ -10,7 +10,6 @@ semivalue (`contributions`). Draws come in batches, and a batch's contributions 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -117,39 +116,6 @@ class Walks:
                 yield order, np.repeat(walk, self._sizes, axis=0)
 
 
-class Newcomers:
-    """Distributional Shapley values of new players: each joins the same sets of the others.
-
-    Parameters
-    ----------
-    n_players, n_newcomers : int
-        How many there are; newcomers are the last players of the game.
-    length : int
-        How many players a set has at most, a newcomer included; every size is equally likely.
-    batch : int
-        How many sets to draw.
-    """
-
-    def __init__(self, n_players: int, n_newcomers: int, length: int, batch: int) -> None:
-        self._n_players, self._length, self.batch = n_players, length, batch
-        self._newcomers = n_players + np.arange(n_newcomers)
-        self.most_fits = n_newcomers + 1
-
-    def draw(self, number: int, generator: np.random.Generator) -> Players:
-        """Draw a set of players."""
-        return generator.choice(self._n_players, generator.integers(self._length), replace=False)
-
-    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Return the worths of the set and of the set with each newcomer."""
-        joined = [game(np.append(drawn, newcomer)) for newcomer in self._newcomers]
-        return np.stack([game(drawn), *joined]), self.most_fits
-
-    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Yield for every newcomer the difference to the set's own worth."""
-        for own in worths:
-            yield self._newcomers, own[1:] - own[0]
-
-
 class Subsets:
     """Banzhaf values: each player is in a random set or not, and every set contributes to all players.
 
@@ -204,7 +170,7 @@ class LeaveOneOut:
             yield player, (full - without)[None]
 
 
-Sampler = Walks | Newcomers | Subsets | LeaveOneOut
+Sampler = Walks | Subsets | LeaveOneOut
 
 
 def _means_of_others(figures: FloatArray) -> FloatArray:
@@ -261,16 +227,6 @@ class RunningMeans:
         self.mean = np.zeros((n_rows, n_worths))
         self.count = np.zeros(n_rows, dtype=np.int64)
         self._squares = np.zeros((n_rows, n_worths))
-
-    @classmethod
-    def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> RunningMeans:
-        """Continue from known means, errors and counts."""
-        resumed = cls(*mean.shape)
-        resumed.mean = np.array(mean, dtype=np.float64)
-        resumed.count = np.array(count, dtype=np.int64)
-        pairs = (resumed.count * (resumed.count - 1.0))[:, None]
-        resumed._squares = np.where(np.isnan(standard_error), 0.0, standard_error) ** 2 * pairs
-        return resumed
 
     def add(self, rows: Players, contributions: FloatArray) -> None:
         """Add one contribution of each of some rows, none of them twice."""

@@ -204,30 +204,6 @@ def training_games(
     return found
 
 
-def with_newcomers(
-    games: Sequence[TrainingGame], table: Table, labels: npt.NDArray[np.int32]
-) -> list[TrainingGame]:
-    """Add rows of another table to each game, as its last players, each of the mean weight of all rows."""
-    first = games[0]
-    n_rows, weights = len(first.variable.labels), first.sample_weight
-    newcomers = n_rows + np.arange(table.n_rows, dtype=np.int32)
-    engine = first.engine.with_rows(table)
-    variable = replace(first.variable, labels=np.concatenate([first.variable.labels, labels]))
-    joined = [
-        replace(
-            game,
-            engine=engine,
-            variable=variable,
-            rows=np.concatenate([game.rows, newcomers]),
-            sample_weight=None if weights is None else np.concatenate([weights, np.ones(table.n_rows)]),
-            full=None,
-        )
-        for game in games
-    ]
-    engine.prepare([Task(game.estimator, variable, game.rows, 0, game.scored) for game in joined])
-    return joined
-
-
 def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]:
     """Draw folds that each hold both labels, inside and outside: five, or as many as possible."""
     counted = validated.weights > 0
@@ -248,12 +224,12 @@ def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]
 
 
 class Draws:
-    """Draws, dealt over some games in turn and counted from the first one of all calls."""
+    """Draws, dealt over some games in turn."""
 
     def __init__(
-        self, games: Sequence[TrainingGame], samplers: Sequence[Sampler], means: RunningMeans, n_draws: int
+        self, games: Sequence[TrainingGame], samplers: Sequence[Sampler], means: RunningMeans
     ) -> None:
-        self.games, self.samplers, self.means, self.n_draws = games, samplers, means, n_draws
+        self.games, self.samplers, self.means, self.n_draws = games, samplers, means, 0
         self.n_fits = len(games)  # the models of all rows
         self._exact = isinstance(samplers[0], LeaveOneOut)
         self._batch = len(games) * max(game.n_players for game in games) if self._exact else samplers[0].batch
@@ -270,7 +246,7 @@ class Draws:
         n_games, least = len(self.games), self.least_fits
         return self._batch * (1 if self._exact else (most_fits - n_games) // (least - n_games))
 
-    def go_on(self, seed: int, workers: int, most_fits: int, tolerance: float) -> Iterator[None]:
+    def play(self, seed: int, workers: int, most_fits: int, tolerance: float) -> Iterator[None]:
         """Draw batch after batch until values are precise or no fits are left, yielding after every draw."""
         threads = self.games[0].engine.in_threads
         executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
