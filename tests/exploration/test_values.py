@@ -99,8 +99,8 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
     evil = "</script><script>alert(1)</script>"
     rows = [
         ("y", "seeds", "all rows", 600, 0.5, 0.25),
-        ("sex", "encodings", evil, 180, 0.125, 0.5),
-        ("sex", "encodings", "tiny", 9, 0.9, 0.5),
+        ("sex", "bags", evil, 180, 0.125, 0.5),
+        ("sex", "bags", "tiny", 9, 0.9, 0.5),
         ("other", "seeds", "all rows", 600, 0.1, 0.1),
     ]
     frame = pd.DataFrame(rows, columns=columns)
@@ -109,7 +109,7 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
     seen = explore(small.X, small.y, stability=frame, **asked)
     assert seen.to_dict()["stability"] == {
         "sentence": "Rank correlation with values of another run (1: the same order of rows): loan 0.5. "
-        f"Lowest: 0.125, sex in “{evil}”, with other encodings.",
+        f"Lowest: 0.125, sex in “{evil}”, with other bags.",
         "rows": [dict(zip(columns, row, strict=True)) for row in rows[:2]],
         "changes": {"seeds": "random_state=1"},
         "notes": ["A note."],

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal, norm, spearmanr
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from fado import DataShapley, InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInfluence, Valuation
-from fado.engine import default_estimators
 from fado.valuation import BaseValuator, read_stability
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation._retraining import agreement
@@ -176,49 +174,6 @@ def test_half_of_the_bags_is_left_out_where_rows_would_go_without_a_value(valued
     assert valuation.stability(X, y, over="bags").attrs["changes"] == {"bags": "n_bags=10"}
 
 
-def test_default_models_of_another_size_are_paced_like_the_default_ones(valued):
-    X, y, z, valuation = valued
-    same = OutOfBagEntropy(default_estimators(3), random_state=0)
-    same._paced = True
-    made = same.fit(X, y, sensitive_features=z).valuation_
-    np.testing.assert_array_equal(made["sex"], valuation["sex"])
-    frame = valuation.stability(X, y, sensitive_features=z, over="settings")
-    assert frame.attrs["changes"] == {"settings": "num_leaves=12; num_leaves=48"}
-    assert figures(frame, "y", "settings")[0] < 1
-
-
-def test_other_encodings_are_codes_and_bins(valued):
-    X, y, z, valuation = valued
-    frame = valuation.stability(X, y, sensitive_features=z, over="encodings")
-    codes = direct(X.assign(job=pd.factorize(X["job"], sort=True)[0]), y, z, valuation)
-    edges = {
-        name: np.quantile(X[name], np.arange(1, 10) / 10, method="inverted_cdf") for name in ("age", "debt")
-    }
-    bins = direct(
-        X.assign(**{name: np.searchsorted(np.unique(own), X[name]) for name, own in edges.items()}),
-        y,
-        z,
-        valuation,
-    )
-    for name in ("y", "sex"):
-        assert figures(frame, name, "encodings") == pytest.approx(np.mean([codes[name], bins[name]], axis=0))
-
-
-def test_a_column_that_is_hidden_stays_hidden_in_bins(valued):
-    X, y, _, _ = valued
-    z = {"old": (X["age"] >= 50).to_numpy()}
-    with pytest.warns(UserWarning, match="'age' of X alone determine"):
-        valuation = OutOfBagEntropy(random_state=0).fit(X, y, sensitive_features=z).valuation_
-    frame = valuation.stability(X, y, sensitive_features=z, over="encodings")
-    with pytest.warns(UserWarning, match="'age' of X alone determine"):
-        given = OutOfBagEntropy(random_state=0).fit(X, y, sensitive_features=z)
-    again = given.valuation_.stability(
-        X, y, sensitive_features=z, over="encodings", valuator=OutOfBagEntropy()
-    )
-    pd.testing.assert_frame_equal(frame, again)
-    assert figures(frame, "old", "encodings")[0] > 0.3  # bins of age would tell it, and all would be near 0
-
-
 def test_workers_and_the_way_the_valuator_is_named_change_nothing(valued):
     X, y, z, valuation = valued
     asked = {"sensitive_features": z, "n_seeds": 1}
@@ -226,7 +181,7 @@ def test_workers_and_the_way_the_valuator_is_named_change_nothing(valued):
     again = valuation.stability(X, y, n_jobs=2, valuator=OutOfBagEntropy(random_state=7), **asked)
     pd.testing.assert_frame_equal(frame, again, check_exact=True)
     assert frame.attrs == again.attrs
-    assert list(frame["variation"].unique()) == ["seeds", "bags", "settings", "encodings"]
+    assert list(frame["variation"].unique()) == ["seeds", "bags"]
 
 
 def test_what_a_valuator_does_not_have_is_left_out_with_a_note(valued):
@@ -238,33 +193,22 @@ def test_what_a_valuator_does_not_have_is_left_out_with_a_note(valued):
     assert figures(frame, "y", "seeds") == pytest.approx((1.0, 1.0))  # nothing is drawn
     assert set(frame["variation"]) == {"seeds"}
     assert frame.attrs["notes"] == ["bags: InBagEntropy has none here."]
-    plain = (X[["age"]] > 50).to_numpy(float)
-    frame = valuation.stability(
-        plain, y, valuator=InBagEntropy(make_pipeline(StandardScaler(), LogisticRegression()), n_jobs=1)
-    )
-    assert frame.attrs["changes"]["settings"] == "logisticregression__C=0.5; logisticregression__C=2"
-    assert "encodings: X has neither text nor numbers of more than 10 values" in frame.attrs["notes"][-1]
 
 
 @pytest.mark.parametrize(
-    ("valuator", "settings"),
-    [
-        (InBagEntropy(random_state=0), "num_leaves=12; num_leaves=48"),
-        (TreeInfluence(n_bags=2, random_state=0), "num_leaves=16; num_leaves=62"),
-        (KNNShapley(random_state=0), "n_neighbors=2; n_neighbors=10"),
-    ],
+    "valuator",
+    [InBagEntropy(random_state=0), TreeInfluence(n_bags=2, random_state=0), KNNShapley(random_state=0)],
     ids=lambda case: type(case).__name__,
 )
 @pytest.mark.filterwarnings("ignore:`fpr_ratio` of 'sex'")
-def test_other_valuators(valued, valuator, settings):
+def test_other_valuators(valued, valuator):
     X, y, z, _ = valued
     validation = X[300:], y[300:], {"sex": z["sex"][300:]}
     X, y, z = X[:300], y[:300], {"sex": z["sex"][:300]}
     valuation = valuator.fit(X, y, sensitive_features=z, validation=validation).valuation_
     frame = valuation.stability(X, y, sensitive_features=z, validation=validation, n_seeds=1)
     assert set(frame["column"]) == {"y", "sex"}
-    assert frame.attrs["changes"]["settings"] == settings
-    assert set(frame["variation"]) == {"seeds", "settings", "encodings"}
+    assert set(frame["variation"]) == {"seeds"}
     assert f"bags: {type(valuator).__name__} has none here." in frame.attrs["notes"]
     assert (frame["rank_agreement"].abs() <= 1 + 1e-9).all()
     assert frame["top_overlap"].between(0, 1).all()
@@ -288,14 +232,23 @@ def test_any_object_that_values_rows_will_do(valued):
 
     class Plain:
         def fit(self, X, y, sensitive_features=None):
-            assert X["job"].dtype != object or isinstance(X["job"].iloc[0], str)
             self.valuation_ = Valuation.from_values({"y": X["debt"], "z": -X["debt"]})
             return self
 
+    class Seeded(BaseEstimator):
+        def __init__(self, random_state=None):
+            self.random_state = random_state
+
+        def fit(self, X, y, sensitive_features=None):
+            noise = 1e-9 * np.random.default_rng(self.random_state).normal(size=len(X))
+            self.valuation_ = Valuation.from_values({"y": X["debt"] + noise, "z": noise})
+            return self
+
     plain = Plain().fit(X, y).valuation_
+    frame = plain.stability(X, y, sensitive_features=z["sex"], valuator=Seeded(), n_seeds=1)
+    assert figures(frame, "y", "seeds") == pytest.approx((1.0, 1.0))
     frame = plain.stability(X, y, sensitive_features=z["sex"], valuator=Plain())
-    assert set(frame["variation"]) == {"encodings"}  # codes change nothing, bins tie
-    assert figures(frame, "z", "encodings")[0] == pytest.approx(1.0, abs=0.01)
+    assert frame.empty
     assert frame.attrs["notes"][0] == "seeds: Plain has no `random_state`."
     with pytest.raises(
         ValueError, match="`groups` is for valuators that derive from BaseValuator, got Plain"
@@ -373,7 +326,7 @@ def test_the_spread_of_influences_does_not_tell_of_another_run(valued):
     [
         ({"X": "X"}, ValueError, "`X` needs `y`: pass both"),
         ({"y": "y"}, ValueError, "`y` needs `X`: pass both"),
-        ({"over": "seed"}, ValueError, r"`over` must hold one or more of 'seeds', 'bags', .*, got 'seed'"),
+        ({"over": "seed"}, ValueError, r"`over` must hold one or more of 'seeds', 'bags', got 'seed'"),
         ({"over": ["bags", {}]}, ValueError, "`over` must hold one or more"),
         ({"over": ()}, ValueError, r"`over` must hold one or more .*, got \(\)"),
         ({"over": None}, ValueError, "`over` must hold one or more .*, got None"),

@@ -311,7 +311,7 @@ class Valuation:
         *,
         sensitive_features: Any = None,
         valuator: Any = None,
-        over: str | Sequence[str] = ("seeds", "bags", "settings", "encodings"),
+        over: str | Sequence[str] = ("seeds", "bags"),
         n_seeds: int = 3,
         sample_weight: Any = None,
         groups: Any = None,
@@ -326,11 +326,6 @@ class Valuation:
 
         - ``"seeds"``: `n_seeds` other seeds, those that follow the values' own.
         - ``"bags"``: half and twice as many bags; the half is a subset of the bags of these values.
-        - ``"settings"``: models of half and twice the size, by the first of `num_leaves`, `max_leaf_nodes`,
-          `n_neighbors`, `C`, `alpha` and `n_estimators` that they have. The default models of entropies get
-          12 and 48 leaves instead of 24; their trees and learning rates are selected again.
-        - ``"encodings"``: text and categories as codes in alphabetical order; and numbers with more than ten
-          different values in ten bins of equal counts.
 
         Parameters
         ----------

@@ -20,17 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from sklearn.base import clone
 
 from fado._checks import check_count, check_instance
 from fado._progress import tracked
-from fado._records import is_number, shorten
+from fado._records import shorten
 from fado._version import __version__
 from fado.tabular import (
-    Column,
     Problem,
-    Table,
     Variable,
     attribute_columns,
     group_rows,
@@ -49,14 +46,13 @@ from fado.valuation._base import (
 from fado.valuation._provenance import NEW_ROWS, Scale
 from fado.valuation._result import Valuation, rounded
 from fado.valuation._retraining import agreement
-from fado.valuation.entropy import EntropyValuator, OutOfBagEntropy, variables_to_learn
+from fado.valuation.entropy import OutOfBagEntropy
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 Group = tuple[str, npt.NDArray[np.intp]]  # its name, and the positions of its rows
-Way = tuple[str, Any, Problem, Problem | None]  # what is changed, then what values are made with
 
 _ALL_ROWS = "all rows"
 _FEWEST = 10  # rows of a group that is named
@@ -64,9 +60,6 @@ _FIGURES = {"rank_agreement": float, "top_overlap": float}
 _COLUMNS = {"column": str, "variation": str, "group": str, "rows": int} | _FIGURES
 _MOST_SEEDS = 1_000
 _SPLITS, _SPLIT_ROWS = 20, 20_000  # of few rows, many random halves are averaged
-_BINS = 10
-# What is halved and doubled: the first of these that an estimator has.
-_SIZES = ("num_leaves", "max_leaf_nodes", "n_neighbors", "C", "alpha", "n_estimators")
 _ALGORITHMS = {"out-of-bag": "oob", "in-bag": "inbag"}  # others are noted as they are registered
 
 
@@ -113,12 +106,13 @@ def measure_stability(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they were given when the values were made
         valuator = _read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
-        ways = {name: list(_VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
-        every = [(name, way) for name, own in ways.items() for way in own]
-        for name, way in tracked(every, len(every), what="recomputed values", show=show):
-            made.setdefault(name, []).append(_value_again(way, y, sensitive_features))
+        changes = {name: list(_VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
+        every = [(name, change) for name, made_with in changes.items() for change in made_with]
+        for name, change in tracked(every, len(every), what="recomputed values", show=show):
+            other = _changed(valuator, **change)
+            made.setdefault(name, []).append(_value_again(other, problem, validation, y, sensitive_features))
     who = type(valuator).__name__
-    notes += [f"{name}: {_LACKS[name].format(who)}" for name, own in ways.items() if not own]
+    notes += [f"{name}: {_LACKS[name].format(who)}" for name, own in changes.items() if not own]
     first = next((many[0] for many in made.values()), dict.fromkeys(valuation.variables))
     lost = ", ".join(repr(name) for name in valuation.variables if name not in first)
     if lost:
@@ -130,7 +124,11 @@ def measure_stability(
         for group, own in _groups(problem.protected, finite):
             figures = np.mean([agreement(values[own], other[own]) for other in others], axis=0)
             rows.append((column, variation, (group, own), figures))
-    return _frame(rows, {name: "; ".join(text for text, *_ in own) for name, own in ways.items()}, notes)
+    texts = {
+        name: "; ".join(f"{setting}={value}" for change in made_with for setting, value in change.items())
+        for name, made_with in changes.items()
+    }
+    return _frame(rows, texts, notes)
 
 
 def _attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variable]:
@@ -350,9 +348,10 @@ def _changed(valuator: Any, **settings: Any) -> Any:
     return copied.set_params(**taken) if taken else copied
 
 
-def _value_again(way: Way, y: Any, sensitive_features: Any) -> dict[str, FloatArray]:
-    """Value the rows in another way, and return the values by variable."""
-    _, valuator, problem, validation = way
+def _value_again(
+    valuator: Any, problem: Problem, validation: Problem | None, y: Any, sensitive_features: Any
+) -> dict[str, FloatArray]:
+    """Value the rows with another valuator, and return the values by variable."""
     if isinstance(valuator, BaseValuator):
         made = valuator.fit_problem(problem, validation).valuation_
     else:
@@ -362,13 +361,17 @@ def _value_again(way: Way, y: Any, sensitive_features: Any) -> dict[str, FloatAr
     return {own.name: made[name] for own, name in zip(problem.variables, made.variables, strict=False)}
 
 
-def _other_seeds(valuator: Any, problem: Problem, validation: Problem | None, n_seeds: int) -> Iterator[Way]:
+def _other_seeds(
+    valuator: Any, problem: Problem, validation: Problem | None, n_seeds: int
+) -> Iterator[dict[str, int]]:
     if "random_state" in _settings_of(valuator):
         for seed in range(valuator.random_state + 1, valuator.random_state + 1 + n_seeds):
-            yield f"random_state={seed}", _changed(valuator, random_state=seed), problem, validation
+            yield {"random_state": seed}
 
 
-def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
+def _other_bags(
+    valuator: Any, problem: Problem, validation: Problem | None, _: int
+) -> Iterator[dict[str, int]]:
     """Half and twice as many bags, as far as they work; effects on validation data have none."""
     settings = _settings_of(valuator)
     share = settings.get("unseen_fraction")
@@ -378,102 +381,16 @@ def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: 
     least, most = (2, n_units) if share is None else (math.ceil(1 / share - 1e-9), MOST_BAGS)
     for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]):
         if least <= n_bags <= most:
-            yield f"n_bags={n_bags}", _changed(valuator, n_bags=n_bags), problem, validation
+            yield {"n_bags": n_bags}
 
 
-def _other_sizes(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
-    """Half and twice the size of models; the pace of the default models is selected as always."""
-    settings = _settings_of(valuator)
-    place = next((name for name in ("estimators", "estimator") if name in settings), None)
-    given = valuator if place is None else settings[place]
-    if given is None and isinstance(valuator, BaseValuator):
-        models = valuator._default_models(problem.table.n_columns)
-    else:
-        models = list(given) if isinstance(given, list | tuple) else [given]
-    for factor in (0.5, 2.0):
-        sizes = [_sizes(model, factor) for model in models]
-        if not any(sizes):
-            continue
-        text = ", ".join(dict.fromkeys(f"{name}={size:g}" for own in sizes for name, size in own.items()))
-        resized = [clone(model).set_params(**own) for model, own in zip(models, sizes, strict=True)]
-        other = resized[0]
-        if place is not None:
-            other = _changed(valuator, **{place: resized if place == "estimators" else resized[0]})
-        if given is None and isinstance(other, EntropyValuator):
-            other._paced = True
-        yield text, other, problem, validation
-
-
-def _sizes(model: Any, factor: float) -> dict[str, Any]:
-    """Return the first of `_SIZES` that an estimator, or a part of it, has, times a factor."""
-    settings = model.get_params(deep=True) if hasattr(model, "get_params") else {}
-    for size in _SIZES:
-        own = {name: value for name, value in settings.items() if name.rpartition("__")[2] == size}
-        found = {
-            name: max(2, round(value * factor)) if isinstance(value, int) else value * factor
-            for name, value in own.items()
-            if is_number(value) and value > 0
-        }
-        if any(own[name] != value for name, value in found.items()):
-            return found
-    return {}
-
-
-def _other_encodings(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
-    """Text as codes, and numbers in bins; hidden columns stay hidden."""
-    settings, table = _settings_of(valuator), problem.table
-    if "z_exclude" in settings:
-        sees, known = bool(settings.get("z_sees_target", True)), problem.with_kinds(settings.get("kinds"))
-        learnt = variables_to_learn(known, settings["z_exclude"], sees_target=sees)
-        hidden = {own.name: [table.names[j] for j in sorted(own.excluded)] for own in learnt[1:]}
-        valuator = _changed(valuator, z_exclude=hidden)
-    for text, encode in (
-        ("text as codes in the order of the alphabet", _as_codes),
-        (f"numbers in {_BINS} bins of equal counts", _in_bins),
-    ):
-        encoded = [encode(own, own) for own in table.columns]
-        if any(new is not own for new, own in zip(encoded, table.columns, strict=True)):
-            other = validation
-            if validation is not None:
-                by_name = {own.name: own for own in table.columns}
-                theirs = [encode(own, by_name.get(own.name, own)) for own in validation.table.columns]
-                named = validation.table.is_named
-                other = replace(validation, table=Table.of_columns(theirs, named=named))
-            changed = replace(problem, table=Table.of_columns(encoded, named=table.is_named))
-            yield text, _changed(valuator), changed, other
-
-
-def _as_codes(column: Column, like: Column) -> Column:
-    """Return text as numbers: the positions of its levels among those of a column."""
-    if column.levels is None or like.levels is None:
-        return column
-    return replace(column.with_levels(like.levels), levels=None)
-
-
-def _in_bins(column: Column, like: Column) -> Column:
-    """Return numbers as bins with equal counts of a column; unchanged if it has few different numbers."""
-    if column.levels is not None or like.levels is not None:
-        return column
-    known = like.numbers()[~np.isnan(like.numbers())]
-    if len(np.unique(known)) <= _BINS:
-        return column
-    edges = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS, method="inverted_cdf"))
-    own = column.numbers()
-    bins = np.where(np.isnan(own), np.nan, np.searchsorted(edges, own).astype(np.float64))
-    return replace(column, data=pa.chunked_array([bins]))
-
-
-_VARIATIONS: dict[str, Callable[[Any, Problem, Problem | None, int], Iterator[Way]]] = {
+_VARIATIONS: dict[str, Callable[[Any, Problem, Problem | None, int], Iterator[dict[str, int]]]] = {
     "seeds": _other_seeds,
     "bags": _other_bags,
-    "settings": _other_sizes,
-    "encodings": _other_encodings,
 }
-_LACKS = {  # what a valuator, or a table, does not have
+_LACKS = {  # what a valuator does not have
     "seeds": "{} has no `random_state`.",
     "bags": "{} has none here.",
-    "settings": f"{{}} and its models have none of {', '.join(_SIZES)} to halve and double.",
-    "encodings": f"X has neither text nor numbers of more than {_BINS} values, or is sparse.",
 }
 
 

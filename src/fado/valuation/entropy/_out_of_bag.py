@@ -42,7 +42,6 @@ class EntropyValuator(BaseValuator):
     sends_fits = True
     _algorithm: ClassVar[str]
     keep_probabilities = False  # of rows that a model has learnt from, it is too sure
-    _paced = False  # whether estimators that are given are default models of another size
 
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         self._check(problem)
@@ -144,7 +143,7 @@ class EntropyValuator(BaseValuator):
             fits,
             problem,
             n_workers(self.n_jobs),
-            defaults=self.estimators is None or self._paced,
+            defaults=self.estimators is None,
             keep_models=final and bool(self.keep_models),
             keep_probabilities=final and bool(self.keep_probabilities),
         )
