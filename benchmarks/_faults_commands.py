@@ -176,7 +176,6 @@ def writings(folder, place, store):
         "reweigh parts": out("reweigh", files, *parts_valued, "--alpha", 0.5, name="r.parquet"),
         "generate": out(
             *["generate", data, *valued, "--alpha", 0.5, "--method", "repeat", *ONE_JOB],
-            *["--report", place / "g.json"],
             name="g.parquet",
         ),
         "query": out("query", data, new, *NAMED, "--n", 20, "--bags", 5, *ONE_JOB, name="q.parquet"),

@@ -32,16 +32,19 @@ import pandas as pd
 
 from _data import data_argument, real_table, text_as_categories
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwareOverSampler
-from fado.cli.generate import compare_interventions
+from fado.aim import AimedEstimator
 from fado.datasets import make_account_fraud
-from fado.generation import _making, generation_report, train_and_score
+from fado.generation import _making, generation_report
+from fado.generation._report import checking_estimator, train_and_score
+from fado.interventions import RandomPrevalenceSampler, Reweigher, UtilityAwarePrevalenceSampler
 from fado.metrics import evaluate
-from fado.tabular import Table, read_problem
+from fado.tabular import MISSING, Table, group_rows, read_problem, take_rows
 
 CHOSEN_ON = ["adult", "give_me_some_credit"]
 OTHERS = ["acs_income", "diabetes130", "account_fraud"]
 PARTS = ["settings", "likeness", "training", "parents", "time"]
 HELD_OUT = 0.25
+METRICS = ("tpr", "fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 SETTINGS = [(0.0, 10), (0.5, 5), (0.5, 10), (0.5, 20), (0.8, 10)]  # kept, rows in a leaf
 PARENTS = {
     "drawn evenly": (lambda valuation: np.ones(len(valuation)), {}),
@@ -92,6 +95,96 @@ def training(parts, seed):
     valuation = OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features=z).valuation_
     sampler = UtilityAwareOverSampler(random_state=seed)
     return pd.DataFrame(compare_interventions(problem, validated, valuation, sampler))
+
+
+def compare_interventions(training, validated, valuation, sampler):
+    """Train the same model after every intervention; give its rows, and `METRICS` on validation data."""
+    lines = []
+    z = {own.name: own.labels for own in validated.protected}
+    settings = {
+        "sensitive_features": z,
+        "max_fpr": 0.05,
+        "min_group_size": sampler.min_group_size,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # already shown when the rows were generated
+        for name, rows, scores in all_scores(training, validated, valuation, sampler):
+            figures = evaluate(validated.labels.is_positive, scores, **settings)
+            own = {metric: figures[metric] for metric in METRICS}
+            lines.append({"intervention": name, "rows": rows, **own})
+    return lines
+
+
+def all_scores(training, validated, valuation, sampler):
+    """Give every intervention's name, number of rows, and scores of the validation rows."""
+    utility, n_jobs = sampler.utility, sampler.n_jobs
+    settings = {name: getattr(sampler, name) for name in ("strength", "min_group_size", "random_state")}
+    X, y, seed = training.table.source, training.labels.is_positive, settings["random_state"]
+    z = {own.name: group_rows([own]).codes for own in training.protected}
+    given = {"X": X, "y": y, "sensitive_features": z}
+    valued = given | {"valuation": valuation}
+
+    def trained(source, positive, weights=None):
+        table = Table.from_input(source)
+        scores = train_and_score(table, positive, validated.table, weights=weights, seed=seed)
+        return int(table.n_rows), scores
+
+    yield "none", *trained(X, y)
+    for name, intervention in {
+        "RPS": RandomPrevalenceSampler(**settings),
+        "UAPS": UtilityAwarePrevalenceSampler(utility, **settings),
+        "RW": Reweigher(min_group_size=settings["min_group_size"]),
+    }.items():
+        chosen = intervention.fit(**(valued if intervention.uses_values else given)).training_set_
+        yield name, *trained(take_rows(X, chosen.rows), y[chosen.rows], chosen.weights)
+    for method in ("repeat", "trees"):
+        maker = UtilityAwareOverSampler(utility, method=method, n_jobs=n_jobs, **settings)
+        yield f"made ({method})", *trained(*maker.fit_resample(**valued))
+    if len(maker.parents_):
+        tables, positive = smoted(training, validated, maker.parents_, seed)
+        yield "SMOTENC", len(positive), train_and_score(tables[0], positive, tables[1], seed=seed)
+    aimed = AimedEstimator(
+        checking_estimator(),
+        max_fpr=0.05,
+        min_group_size=settings["min_group_size"],
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    yield "aimed scores", len(y), aimed.fit(**given).predict_proba(validated.table.source)[:, 1]
+
+
+def smoted(training, validated, parents, seed):
+    """Generate as many rows of the same cells with SMOTENC, from a table without missing entries."""
+    from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
+
+    cells = training.groups.codes * 2 + training.labels.is_positive
+    wanted = np.bincount(np.r_[cells, cells[parents]])
+    smallest = np.bincount(cells)[np.unique(cells[parents])].min()
+    frames = filled(training.table, validated.table)
+    levelled = [j for j, column in enumerate(training.table.columns) if column.levels is not None]
+    shared = {
+        "sampling_strategy": {int(cell): int(wanted[cell]) for cell in np.unique(cells[parents])},
+        "k_neighbors": int(min(5, smallest - 1)),
+        "random_state": seed,
+    }
+    made, own = frames[0], cells
+    if smallest > 1:
+        kind = SMOTEN if len(levelled) == training.table.n_columns else SMOTE
+        mixed = levelled and kind is SMOTE
+        sampler = SMOTENC(levelled, **shared) if mixed else kind(**shared)
+        made, own = sampler.fit_resample(frames[0], cells)
+    positive = np.asarray(own) % 2 == 1
+    return (Table.from_input(made), Table.from_input(frames[1])), positive
+
+
+def filled(*tables):
+    """Fill missing numbers with the median of the first table, and missing levels with a new level."""
+    frames = [
+        pd.DataFrame({j: column.to_pandas() for j, column in enumerate(table.columns)}) for table in tables
+    ]
+    numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
+    usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
+    return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]
 
 
 def parents(parts, seed):

@@ -1,6 +1,5 @@
 """`fado generate`, as a user runs it."""
 
-import json
 import re
 
 import numpy as np
@@ -117,41 +116,11 @@ def test_weights_of_made_rows_are_written(files):
     ]
 
 
-def test_the_report_compares_rows_and_models(files):
-    rng = np.random.default_rng(0)
-    n = 3_000
-    frame = pd.DataFrame(
-        {"a": rng.normal(size=n), "t": rng.choice(["u", "v"], n), "sex": rng.choice(["f", "m"], n)}
-    )
-    frame["b"] = frame["a"] + rng.normal(size=n) / 3
-    frame.loc[::9, "b"] = np.nan
-    frame["default"] = (frame["a"] + (frame["sex"] == "m") + rng.normal(size=n) > 1).astype(int)
-    frame.to_parquet(files / "data.parquet")
-    words = ["generate", files / "data.parquet", "--target", "default", "--protected", "sex"]
-    words += ["--out", files / "more.parquet", "--report", files / "report.json"]
-    result = CliRunner().invoke(build_app(), [str(word) for word in words])
-    assert result.exit_code == 0, result.stderr
-    report = json.loads((files / "report.json").read_text())
-    assert report["rows"] + report["validation"] == n
-    compared = {line["intervention"]: line for line in report["interventions"]}
-    assert list(compared) == [
-        *("none", "RPS", "UAPS", "RW", "made (repeat)", "made (trees)", "SMOTENC", "aimed scores"),
-    ]
-    made = compared["made (trees)"]["rows"]
-    assert compared["made (repeat)"]["rows"] == compared["SMOTENC"]["rows"] == made > report["rows"]
-    assert compared["none"]["rows"] == compared["RW"]["rows"] == report["rows"]
-    assert compared["RPS"]["rows"] == compared["UAPS"]["rows"] < report["rows"]
-    assert compared["made (trees)"]["fpr_ratio"] > compared["none"]["fpr_ratio"]
-    assert f"{report['told_apart']:.3f}" in result.stdout
-    assert "large distances are no guarantee" in result.stdout
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (["--strength", 2], r"`--strength` must be in \[0, 1\], got 2.0"),
         (["--alpha", 1.5], r"`--alpha` must be in \[0, 1\], got 1.5"),
-        (["--report", "report.html"], "`--report` must end in .json"),
         (["--protected", "sax"], "'sax'"),
         (["--positive", "ugly"], "`--positive ugly` is not a label of the target"),
         (["--protected", "job"], "`--values` has no values for the protected attribute 'job'"),
@@ -165,14 +134,6 @@ def test_bad_input_ends_in_one_sentence(files, more, message):
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
     assert re.search(message, errors[0]), errors[0]
-    assert not (files / "more.parquet").exists()
-
-
-def test_a_report_of_more_than_two_labels_needs_a_positive_one_before_rows_are_made(files):
-    FRAME.assign(default=np.arange(N) % 3).to_parquet(files / "data.parquet")
-    result = generate(files, "--report", files / "report.json", values=False)
-    assert result.exit_code == 2
-    assert "`--report` needs a positive label, and 'default' has 3 labels" in result.stderr
     assert not (files / "more.parquet").exists()
 
 

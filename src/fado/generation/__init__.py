@@ -5,9 +5,7 @@ Names that are imported `as` themselves are for the other packages of FADO, not 
 
 from fado.generation._making import draw_donors as draw_donors
 from fado.generation._making import take_entries as take_entries
-from fado.generation._report import checking_estimator as checking_estimator
 from fado.generation._report import generation_report
-from fado.generation._report import train_and_score as train_and_score
 from fado.generation._sampler import METHODS, UtilityAwareOverSampler
 
 __all__ = ["METHODS", "UtilityAwareOverSampler", "generation_report"]

@@ -222,26 +222,7 @@ def checking_estimator() -> Any:
 def train_and_score(
     table: Table, positive: Bools, validated: Table, *, weights: FloatArray | None = None, seed: int = 0
 ) -> FloatArray:
-    """Train the checking estimator on some rows, and score others.
-
-    Parameters
-    ----------
-    table : Table
-        The training rows, as ``fado.tabular.Table``.
-    positive : ndarray of bool
-        Which of them are positive.
-    validated : Table
-        The rows to score; columns are found by name.
-    weights : ndarray, optional
-        How much each training row counts.
-    seed : int, default=0
-        Seed of the model.
-
-    Returns
-    -------
-    ndarray of shape (n_validated,)
-        The probability of each validation row of being positive.
-    """
+    """Train the checking estimator on some rows, and score others by their probability of being positive."""
     variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
     rows = np.arange(table.n_rows, dtype=np.int32)
     task = Task(checking_estimator(), variable, rows, seed, validated, weights)
