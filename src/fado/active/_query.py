@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sized
-from numbers import Real
+from collections.abc import Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,22 +11,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_instance, check_share
-from fado._messages import list_names, warn_user
-from fado.active._shares import (
-    PoolGroups,
-    binding_quotas,
-    check_shares,
-    expect_quotas,
-    find_quotas,
-    groups_that_have,
-    join_groups,
-    modelled_groups,
-    pick_expected,
-    told_groups,
-    warn_if_far_off,
-    whole_quotas,
-)
-from fado.tabular import Column, Table, one_column, take_rows
+from fado._messages import warn_user
+from fado.active._shares import Parts, check_shares, find_quotas, join_groups, parts_of, read_groups
+from fado.tabular import Column, Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
@@ -50,9 +36,8 @@ class UtilityQuery(BaseEstimator):
         How much of the batch each group gets. The keys of a mapping are labels of a protected attribute (or
         tuples, with one label of each of several attributes), its values are shares (floats) or numbers of
         rows (integers). The rest of the batch goes by utility to the groups that are not named, or to all if
-        all are named. ``"equal"`` gives every group the same share, ``"pool"`` its share of the pool. If the
-        pool's groups are not known, the valuator's models of the attribute predict them, and the numbers of
-        rows are expected ones.
+        all are named. ``"equal"`` gives every group the same share, ``"pool"`` its share of the pool. It
+        needs the `sensitive_features` of the pool.
     diversity : float, default=0.0
         In [0, 1]. 0 selects the rows with the highest utility, even if they are near-copies of each other.
         Above 0, rows are selected one after the other by
@@ -69,14 +54,13 @@ class UtilityQuery(BaseEstimator):
         The values of the last pool.
     utilities_ : ndarray of shape (n_rows,)
         The utilities of its rows; NaN for a row without values. Such rows are selected last.
-    expected_groups_ : dict
-        How many rows of the last batch are in each group of `group_shares`, or else of the protected
-        attributes; expected numbers if groups are predicted, and empty if groups are not known.
+    group_counts_ : dict
+        How many rows of the last batch are in each group of `group_shares`, or else of the
+        `sensitive_features`; empty without them.
 
     See Also
     --------
     fado.active.UtilitySampling : A strategy for a loop of scikit-activeml.
-    fado.active.UtilityStream : Rows that come one after the other.
 
     References
     ----------
@@ -117,31 +101,18 @@ class UtilityQuery(BaseEstimator):
         self.diversity = diversity
         self.epistemic = epistemic
 
-    def query(
-        self,
-        X_pool: Any,
-        n: int | None = None,
-        *,
-        sensitive_features: Any = None,
-        cost: Any = None,
-        budget: float | None = None,
-    ) -> Rows:
-        """Select the rows of a pool to label; pass either `n` or `budget`.
+    def query(self, X_pool: Any, n: int, *, sensitive_features: Any = None) -> Rows:
+        """Select the rows of a pool to label.
 
         Parameters
         ----------
         X_pool : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
             The unlabelled rows, with the columns that the valuator was fitted on.
-        n : int, optional
+        n : int
             How many rows to select; the whole pool, with a warning, if it has fewer.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X_pool, optional
-            The protected attributes of the pool, if they are known, for `group_shares`. They do not change
-            utilities, and may differ from those of the valuator.
-        cost : array-like of shape (n_rows,), optional
-            The cost of labelling each row, above 0. Rows are then selected by their utility per cost.
-        budget : float, optional
-            The total cost of the rows, instead of `n`; needs `cost`. A row that no longer fits is skipped.
-            Shares in `group_shares` are then shares of the budget, and integers are costs.
+            The protected attributes of the pool, which `group_shares` needs. They do not change utilities,
+            and may differ from those of the valuator.
 
         Returns
         -------
@@ -152,125 +123,36 @@ class UtilityQuery(BaseEstimator):
         table = read_pool(X_pool, "X_pool")
         check_shares(self.group_shares)
         diversity = check_share("diversity", self.diversity)
-        costs = read_costs(cost, table.n_rows)
-        total = batch_size(n, budget, costs, table.n_rows)
+        n = check_count("n", n, 1, MOST_ROWS)
+        if n > table.n_rows:
+            warn_user(f"`n={n}` is more than the {table.n_rows} rows of the pool: all of them are selected.")
+            n = table.n_rows
         ruler = Ruler(table) if diversity else None
         valuation = value_pool(self.valuator, X_pool)
         utilities = pool_utilities(valuation, self.utility, epistemic=self.epistemic)
         if np.isnan(utilities).all():
             raise ValueError("No row of the pool has a utility: fit the valuator on labelled rows first.")
-        groups, quotas = self._quotas(X_pool, table, sensitive_features, total)
-        predicted = groups is not None and not groups.known
-        if budget is not None and predicted:
-            raise ValueError(
-                "Shares of a `budget` need the groups of the pool: pass `sensitive_features`, or `n`."
-            )
-        scores = score_rows(utilities, costs)
-        spending = np.ones(table.n_rows) if costs is None or budget is None else costs
-        limits = Limits(spending, total)
-        if groups is not None and groups.known:
-            limits = limit_parts(groups, quotas, spending, total, counts_rows=budget is None)
-
-        def pick(by: FloatArray) -> Rows:
-            return pick_best(by, limits) if ruler is None else pick_diverse(by, limits, diversity, ruler)
-
-        if groups is not None and predicted:
-            quotas = binding_quotas(scores, groups.members, quotas, int(total))
-            wanted = (scores, groups.members, quotas, int(total))
-            chosen = pick(expect_quotas(*wanted)) if ruler is None else pick_expected(*wanted, pick)
-            warn_if_far_off(groups, quotas, chosen, diverse=ruler is not None)
-        else:
-            chosen = pick(scores)
-        self.valuation_, self.utilities_ = valuation, utilities
-        self.expected_groups_ = self._expected(X_pool, table, sensitive_features, groups, chosen)
-        return chosen
-
-    @property
-    def _models(self) -> Any:
-        """The models that predict groups: those that a valuator has kept, or the models given."""
-        return getattr(self.valuator, "models_", self.valuator)
-
-    def _quotas(
-        self, X_pool: Any, table: Table, sensitive_features: Any, total: float
-    ) -> tuple[PoolGroups | None, FloatArray]:
-        """Give the groups that have shares, and how much of the batch each of them gets."""
-        if self.group_shares is None:
-            return None, np.empty(0)
-        models, named = self._models, isinstance(self.group_shares, Mapping)
-        found = told_groups(models, table, sensitive_features, all_of_classes=not named)
-        if not found or (named and not groups_that_have(self.group_shares, list(found.values()))):
-            found |= modelled_groups(models, X_pool, but=found)
-            order = list(getattr(models, "variables", []))  # attributes without models come first
-            names = sorted(found, key=lambda name: order.index(name) if name in order else -1)
-            found = {name: found[name] for name in names}
-        if not found:
-            raise ValueError(
-                "`group_shares` need the groups of the pool, which are not known: pass `sensitive_features` "
-                "of classes, or a valuator that keeps models of them, like OutOfBagEntropy."
-            )
-        return find_quotas(self.group_shares, list(found.values()), total)
-
-    def _expected(
-        self, X_pool: Any, table: Table, sensitive_features: Any, groups: PoolGroups | None, chosen: Rows
-    ) -> dict[Any, float]:
-        """Count the selected rows of each group, as far as groups are known or predicted."""
-        rows: Any = chosen
-        if groups is None:
-            found = told_groups(self._models, table, sensitive_features)
-            if not found:
-                found, rows = modelled_groups(self._models, take_rows(X_pool, chosen)), slice(None)
-            if not found:
-                return {}
-            groups = join_groups(list(found.values()))
-        counts = groups.expected(rows).tolist()
-        return {label: count for label, count in zip(groups.labels, counts, strict=True) if count > 0}
-
-
-def read_costs(cost: Any, n_rows: int) -> FloatArray | None:
-    """Read the costs of rows."""
-    if cost is None:
-        return None
-    column = one_column(cost, "cost")
-    if column.levels is not None:
-        raise ValueError("`cost` must hold numbers, got text.")
-    costs = column.numbers()
-    if len(costs) != n_rows:
-        raise ValueError(f"`cost` has {len(costs)} entries and the pool has {n_rows} rows: pass one per row.")
-    wrong = np.flatnonzero(~(np.isfinite(costs) & (costs > 0)))
-    if len(wrong):
-        raise ValueError(
-            f"`cost` must be a positive number in every row, got {costs[wrong[0]]:g} in row {wrong[0]}, "
-            "counted from 0."
+        models = getattr(self.valuator, "models_", self.valuator)
+        attributes = read_groups(
+            sensitive_features, table, models, all_of_classes=self.group_shares in ("equal", "pool")
         )
-    return costs
-
-
-def batch_size(n: Any, budget: Any, costs: FloatArray | None, n_rows: int) -> float:
-    """Give the size of the batch: a number of rows, or their total cost."""
-    if (n is None) == (budget is None):
-        raise ValueError("Pass either `n`, the number of rows to select, or `budget`, their total cost.")
-    if n is not None:
-        n = check_count("n", n, 1, MOST_ROWS)
-        if n > n_rows:
-            warn_user(f"`n={n}` is more than the {n_rows} rows of the pool: all of them are selected.")
-        return float(min(n, n_rows))
-    if costs is None:
-        raise ValueError("`budget` needs the `cost` of each row: pass it, or the number of rows as `n`.")
-    if isinstance(budget, bool) or not isinstance(budget, Real):
-        raise TypeError(f"`budget` must be a number, got {budget!r}.")
-    spent = float(budget)
-    if not 0 < spent < np.inf:
-        raise ValueError(f"`budget` must be positive and finite, got {budget}.")
-    if costs.min() > spent:
-        raise ValueError(f"`budget={spent:g}` is less than {costs.min():g}, the cost of the cheapest row.")
-    return spent
-
-
-def score_rows(utilities: FloatArray, costs: FloatArray | None) -> FloatArray:
-    """Give the scores that order rows: utility, or utility per cost; rows without utility come last."""
-    if costs is not None:  # which counts against a row whatever the sign of its utility
-        utilities = np.where(utilities > 0, utilities / costs, utilities * costs)
-    return np.where(np.isnan(utilities), -np.inf, utilities)
+        groups = join_groups(attributes) if attributes else None
+        parts = None
+        if self.group_shares is not None:
+            if groups is None:
+                raise ValueError(
+                    "`group_shares` need the groups of the pool: pass `sensitive_features` of classes."
+                )
+            groups, quotas = find_quotas(self.group_shares, attributes, n)
+            parts = parts_of(groups, quotas, n)
+        scores = np.where(np.isnan(utilities), -np.inf, utilities)  # rows without utility come last
+        if ruler is None:
+            chosen = pick_best(scores, n, parts)
+        else:
+            chosen = pick_diverse(scores, n, parts, diversity, ruler)
+        self.valuation_, self.utilities_ = valuation, utilities
+        self.group_counts_ = {} if groups is None else groups.counts(chosen)
+        return chosen
 
 
 DEFAULT_ALPHA = 0.75  # of the default utility if there are protected attributes
@@ -344,34 +226,24 @@ _MORE, _MOST = 4.0, 100.0  # times as many if they do not, and what is too many
 _NEAR = 0.01  # as the mean over columns: below, rows are near-copies
 
 
-def pick_diverse(scores: FloatArray, limits: Limits, diversity: float, ruler: Ruler) -> Rows:
+def pick_diverse(scores: FloatArray, n: int, parts: Parts | None, diversity: float, ruler: Ruler) -> Rows:
     """Select rows one after the other, each by its score and its distance from those before."""
-    plain = pick_best(scores, limits)
+    of_row, sizes = _one_part(len(scores), n) if parts is None else parts
+    plain = pick_best(scores, n, parts)
     multiple = 1 + (_CANDIDATES - 1) * diversity
     while True:
-        rows, points, there_are_more = _candidates(scores, limits, plain, multiple, ruler)
-        picked, n_copies = _greedily(scores[rows], limits, rows, points, diversity)
-        if not n_copies or not there_are_more or multiple >= _MOST:
+        found = []
+        for part in range(len(sizes)):
+            wanted = math.ceil(multiple * np.count_nonzero(of_row[plain] == part))
+            found.append(_distinct(best_first(scores, np.flatnonzero(of_row == part)), wanted, ruler))
+        rows = best_first(scores, np.concatenate([members for members, _ in found]))
+        picked, n_copies = _greedily(scores[rows], n, of_row[rows], sizes, ruler.points(rows), diversity)
+        if not n_copies or all(seen_all for _, seen_all in found) or multiple >= _MOST:
             break
         multiple *= _MORE
     picked = rows[picked]
     rest = np.setdiff1d(np.arange(len(scores)), picked)
-    spent = float(limits.spending[picked].sum())
-    more = pick_best(scores[rest], Limits(limits.spending[rest], limits.total - spent))
-    return np.concatenate([picked, rest[more]])
-
-
-def _candidates(
-    scores: FloatArray, limits: Limits, plain: Rows, multiple: float, ruler: Ruler
-) -> tuple[Rows, Points, bool]:
-    """Give the best rows of every part, `multiple` times its quota, and whether there are more."""
-    found = []
-    for part in range(len(limits.of_parts)):
-        ordered = best_first(scores, np.flatnonzero(limits.parts == part))
-        wanted = math.ceil(multiple * np.count_nonzero(limits.parts[plain] == part))
-        found.append(_distinct(ordered, wanted, ruler))
-    rows = best_first(scores, np.concatenate([own for own, _ in found]))
-    return rows, ruler.points(rows), not all(seen_all for _, seen_all in found)
+    return np.concatenate([picked, rest[pick_best(scores[rest], n - len(picked))]])
 
 
 def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
@@ -389,19 +261,18 @@ def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
 
 
 def _greedily(
-    scores: FloatArray, limits: Limits, rows: Rows, points: Points, diversity: float
+    scores: FloatArray, n: int, of_row: Rows, sizes: Rows, points: Points, diversity: float
 ) -> tuple[Rows, int]:
-    """Select candidates one by one: first within the limits of parts, then within the total."""
+    """Select candidates one by one: first as many of each part as it has places, then any."""
     worth = _on_unit(scores) ** (1 - diversity)
-    nearest = np.ones(len(rows))
-    spending, parts = limits.spending[rows], limits.parts[rows]
-    free = np.ones(len(rows), dtype=bool)
+    nearest = np.ones(len(scores))
+    free = np.ones(len(scores), dtype=bool)
     picked: list[int] = []
     n_copies = 0
-    total, of_parts = limits.total, limits.of_parts.copy()
+    left = sizes.copy()
     for by_part in (True, False):
-        while True:
-            fits = free & (spending <= (np.minimum(of_parts[parts], total) if by_part else total))
+        while len(picked) < n:
+            fits = free & (left[of_row] > 0) if by_part else free
             if not fits.any():
                 break
             gains = worth * nearest**diversity - (nearest < _NEAR)  # near-copies come after all others
@@ -409,8 +280,7 @@ def _greedily(
             n_copies += bool(nearest[best] < _NEAR)
             picked.append(best)
             free[best] = False
-            total -= spending[best]
-            of_parts[parts[best]] -= spending[best]
+            left[of_row[best]] -= 1
             nearest = np.minimum(nearest, points.distances_from(best))
     return np.asarray(picked, dtype=np.int64), n_copies
 
@@ -488,22 +358,8 @@ def _range(column: Column) -> tuple[float, float]:
     return float(low), float(high - low) or 1.0
 
 
-_ROUNDING = 1e-12  # of limits
-
-
-class Limits:
-    """The size limits of a batch: for every part of the pool, and in total."""
-
-    def __init__(
-        self,
-        spending: FloatArray,
-        total: float,
-        parts: npt.NDArray[np.int64] | None = None,
-        of_parts: FloatArray | None = None,
-    ) -> None:
-        self.spending, self.total = spending, total * (1 + _ROUNDING)
-        self.parts = np.zeros(len(spending), dtype=np.int64) if parts is None else parts
-        self.of_parts = (np.array([total]) if of_parts is None else of_parts) * (1 + _ROUNDING)
+def _one_part(n_rows: int, n: int) -> Parts:
+    return np.zeros(n_rows, dtype=np.int64), np.array([n])
 
 
 def best_first(scores: FloatArray, rows: Rows | None = None) -> Rows:
@@ -512,59 +368,21 @@ def best_first(scores: FloatArray, rows: Rows | None = None) -> Rows:
     return rows[np.lexsort((rows, -scores[rows]))]
 
 
-def pick_best(scores: FloatArray, limits: Limits) -> Rows:
-    """Select the rows with the highest scores in every part, then of all, within the limits.
+def pick_best(scores: FloatArray, n: int, parts: Parts | None = None) -> Rows:
+    """Select the rows with the highest scores in every part, then of all.
 
     Examples
     --------
     >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
-    >>> pick_best(scores, Limits(np.ones(4), 2))
+    >>> pick_best(scores, 2)
     array([0, 1])
-    >>> pick_best(scores, Limits(np.ones(4), 2, np.array([0, 0, 1, 1]), np.array([1.0, 1.0])))
+    >>> pick_best(scores, 2, (np.array([0, 0, 1, 1]), np.array([1, 1])))
     array([0, 2])
-    >>> pick_best(scores, Limits(np.array([5.0, 3.0, 3.0, 1.0]), 4))
-    array([1, 3])
     """
     ordered = best_first(scores)
+    of_row, sizes = _one_part(len(scores), n) if parts is None else parts
     taken = np.zeros(len(scores), dtype=bool)
-    for part, limit in enumerate(limits.of_parts):
-        members = ordered[limits.parts[ordered] == part] if len(limits.of_parts) > 1 else ordered
-        taken[members[_that_fit(limits.spending[members], limit)]] = True
-    left = limits.total - limits.spending[taken].sum()
-    rest = ordered[~taken[ordered]]
-    taken[rest[_that_fit(limits.spending[rest], left)]] = True
+    for part, size in enumerate(sizes):
+        taken[ordered[of_row[ordered] == part][:size]] = True
+    taken[ordered[~taken[ordered]][: n - taken.sum()]] = True
     return ordered[taken[ordered]]
-
-
-def _that_fit(spending: FloatArray, limit: float) -> Rows:
-    """Find the places that fit into a limit, added one after the other."""
-    places = np.flatnonzero(spending <= limit)
-    found = []
-    while len(places):
-        sums = np.cumsum(spending[places])
-        n_fitting = int(np.searchsorted(sums, limit, side="right"))
-        found.append(places[:n_fitting])
-        limit -= float(sums[n_fitting - 1])
-        places = places[n_fitting:]
-        places = places[spending[places] <= limit]
-    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-
-
-def limit_parts(
-    groups: PoolGroups, quotas: FloatArray, spending: FloatArray, total: float, *, counts_rows: bool
-) -> Limits:
-    """Give each group that has a quota a separate part, and all others one part together."""
-    if counts_rows:
-        quotas = whole_quotas(quotas)
-    named = ~np.isnan(quotas)
-    part_of = np.where(named, np.cumsum(named) - 1, named.sum())
-    of_parts = np.append(quotas[named], max(total - np.nansum(quotas), 0.0))
-    there = np.bincount(groups.members, weights=spending, minlength=len(quotas))
-    lacking = np.flatnonzero(named & (there < np.nan_to_num(quotas) * (1 - 1e-9))).tolist()
-    if lacking:
-        told = [f"{groups.labels[group]!r} ({there[group]:g} of {quotas[group]:g})" for group in lacking]
-        warn_user(
-            f"The pool has less than `group_shares` ask for of {list_names(told)}: the rest of the batch is "
-            "filled with other rows, by utility."
-        )
-    return Limits(spending, total, part_of[groups.members], of_parts)

@@ -1,28 +1,16 @@
-"""Strategies for scikit-activeml: query the candidates with the highest utility."""
+"""A strategy for scikit-activeml: query the candidates with the highest utility."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sized
+from collections.abc import Sized
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from skactiveml.base import (
-    BudgetManager,
-    SingleAnnotatorPoolQueryStrategy,
-    SingleAnnotatorStreamQueryStrategy,
-)
-from skactiveml.stream.budgetmanager import BalancedIncrementalQuantileFilter
-from skactiveml.utils import (
-    MISSING_LABEL,
-    call_func,
-    check_budget_manager,
-    check_missing_label,
-    check_random_state,
-    is_labeled,
-)
+from skactiveml.base import SingleAnnotatorPoolQueryStrategy
+from skactiveml.utils import MISSING_LABEL, check_missing_label, check_random_state, is_labeled
 from sklearn.utils import column_or_1d
 
 from fado._checks import MOST_ROWS, check_count
@@ -57,7 +45,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
 
     See Also
     --------
-    fado.active.UtilityQuery : Queries with any valuator, group shares, diversity and costs.
+    fado.active.UtilityQuery : Queries with any valuator, group shares and diversity.
 
     References
     ----------
@@ -131,7 +119,8 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         if batch_size > n_candidates:
             there = f"the {n_candidates} candidates: all of them are selected."
             warn_user(f"`batch_size={batch_size}` is more than {there}")
-        _check_bool(return_utilities)
+        if not isinstance(return_utilities, bool):
+            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
         generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
         problem = _labelled_problem(table, labels, labelled, sensitive_features)
@@ -157,11 +146,6 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         utilities = pool_utilities(value_pool(valuator, pool), self.utility)
         least = np.nanmin(utilities) if not np.isnan(utilities).all() else 0.0
         return np.where(np.isnan(utilities), least, utilities)
-
-
-def _check_bool(return_utilities: Any) -> None:
-    if not isinstance(return_utilities, bool):
-        raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
 
 
 def _read_labels(y: Any, n_rows: int, missing_label: Any) -> tuple[npt.NDArray[Any], Any]:
@@ -230,184 +214,3 @@ def _by_turn(utilities: FloatArray, chosen: Rows) -> FloatArray:
     for turn, row in enumerate(chosen):
         by_turn[turn + 1 :, row] = np.nan
     return by_turn
-
-
-class UtilityStream(SingleAnnotatorStreamQueryStrategy):
-    """Query the rows of a stream whose utility is high compared with the rows before them.
-
-    With a budget of 0.1, a row is queried if its utility is in the highest tenth of the last 100 rows. The
-    threshold is lowered while fewer rows have been queried than the budget allows, and raised while there
-    were more. Before the valuator has seen labels, rows have no utility and are queried at random.
-
-    Parameters
-    ----------
-    valuator : valuator
-        A valuator fitted with ``keep_models=True``, an `OnlineEntropy`, or any other object whose
-        ``value(X)`` gives the `Valuation` of new rows. Every query calls it; it may be updated in between.
-    utility : utility, optional
-        How a row's values are combined. None means ``LinearUtility(0.75)``, or the value for the target
-        alone if the valuator has no protected attribute.
-    budget_manager : BudgetManager, optional
-        A budget manager of scikit-activeml; None means its `BalancedIncrementalQuantileFilter`, which works
-        as described above.
-    budget : float, optional
-        The share of the rows to label; None means 0.1, or the budget of `budget_manager`.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws before the valuator has seen labels.
-
-    Attributes
-    ----------
-    budget_manager_ : BudgetManager
-        The budget manager with its state.
-    n_seen_ : int
-        How many rows `update` was given so far.
-
-    See Also
-    --------
-    fado.OnlineEntropy : A valuator that learns from a stream.
-    fado.active.UtilityQuery : Select rows of a complete pool.
-
-    References
-    ----------
-    D. Kottke, G. Krempl and M. Spiliopoulou, "Probabilistic Active Learning in Datastreams", IDA 2015.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fado import OutOfBagEntropy
-    >>> from fado.active import UtilityStream
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(3000, 3))
-    >>> y = X[:, 0] + 0.3 * rng.normal(size=3000) > 0
-    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0)
-    >>> valuator = valuator.fit(X[:1000], y[:1000])
-    >>> stream = UtilityStream(valuator, budget=0.1)
-    >>> asked = []
-    >>> for start in range(1000, 3000, 50):
-    ...     batch = X[start : start + 50]
-    ...     rows = stream.query(batch)
-    ...     stream = stream.update(batch, rows)
-    ...     asked.extend(start + rows)
-    >>> near = np.abs(X[:, 0]) < 0.5  # where labels are uncertain
-    >>> print(round(len(asked) / 2000, 1), near[asked].mean().round(1))
-    0.1 1.0
-    """
-
-    def __init__(
-        self,
-        valuator: Any,
-        utility: Any = None,
-        *,
-        budget_manager: Any = None,
-        budget: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(budget=budget, random_state=random_state)
-        self.valuator = valuator
-        self.utility = utility
-        self.budget_manager = budget_manager
-
-    def query(self, candidates: Any, return_utilities: bool = False) -> Any:
-        """Select which of the new rows to label; call `update` afterwards to record the selection.
-
-        Parameters
-        ----------
-        candidates : array, sparse matrix, pandas, polars or pyarrow table of shape (n_candidates, n_features)
-            The rows, in the order of the stream.
-        return_utilities : bool, default=False
-            Whether to return the utilities as well.
-
-        Returns
-        -------
-        queried_indices : ndarray of shape (n_queried_indices,)
-            The positions of the rows to label.
-        utilities : ndarray of shape (n_candidates,)
-            The utilities of all candidates; only with `return_utilities`.
-        """
-        table = read_pool(candidates, "candidates")
-        _check_bool(return_utilities)
-        manager = self._manager()
-        utilities = self._utilities(table)
-        queried = np.asarray(manager.query_by_utility(utilities), dtype=np.int64)
-        self.budget_manager_ = manager
-        note_features(self, table)
-        return (queried, utilities) if return_utilities else queried
-
-    def update(
-        self,
-        candidates: Any,
-        queried_indices: Any,
-        budget_manager_param_dict: Mapping[str, Any] | None = None,
-    ) -> UtilityStream:
-        """Record which of the new rows were queried.
-
-        Parameters
-        ----------
-        candidates : array, sparse matrix, pandas, polars or pyarrow table of shape (n_candidates, n_features)
-            The rows, as they were passed to `query`.
-        queried_indices : array of int
-            The positions of the rows that were queried.
-        budget_manager_param_dict : mapping, optional
-            Arguments for the `update` of the budget manager. None passes the rows' utilities, which the
-            default manager needs; they are computed again.
-
-        Returns
-        -------
-        self
-        """
-        if not is_table_like(candidates):
-            raise TypeError(f"`candidates` must be a table of rows, got {candidates!r}.")
-        table = Table.from_input(candidates)
-        positions = _read_positions(queried_indices, table.n_rows)
-        manager = self._manager()
-        told = budget_manager_param_dict
-        if told is None:
-            told = {"utilities": self._utilities(table)}
-        rows = np.arange(table.n_rows)[:, None]  # a manager only counts them
-        call_func(manager.update, candidates=rows, queried_indices=positions, **told)
-        self.budget_manager_ = manager
-        self.n_seen_ = getattr(self, "n_seen_", 0) + table.n_rows
-        return self
-
-    def _manager(self) -> Any:
-        """Give the budget manager; before the first query, a copy of the one that was set."""
-        if hasattr(self, "budget_manager_"):
-            return self.budget_manager_
-        manager = self.budget_manager
-        if manager is not None and not isinstance(manager, BudgetManager):
-            raise TypeError(
-                f"`budget_manager` must be a budget manager of scikit-activeml or None, got {manager!r}."
-            )
-        budget = _read_budget(self.budget)
-        _read_budget(getattr(manager, "budget", None), "budget_manager.budget")
-        return check_budget_manager(budget, manager, BalancedIncrementalQuantileFilter)
-
-    def _utilities(self, table: Table) -> FloatArray:
-        """Give the rows' utilities, or random numbers that are the same for `query` and `update`."""
-        seed = self.random_state
-        if seed is None:
-            if not hasattr(self, "_drawn_seed"):
-                self._drawn_seed = int(np.random.default_rng().integers(2**31))
-            seed = self._drawn_seed
-        generator = check_random_state(seed, getattr(self, "n_seen_", 0) + 1)
-        utilities = pool_utilities(value_pool(self.valuator, table.source), self.utility)
-        return np.where(np.isnan(utilities), generator.random_sample(table.n_rows), utilities)
-
-
-def _read_budget(budget: Any, name: str = "budget") -> float | None:
-    """Give the share of rows that may be labelled, as the float that scikit-activeml asks for."""
-    if budget is None:
-        return None
-    wrong = f"`{name}` must be the share of rows to label, in (0, 1], got"
-    if isinstance(budget, bool) or not isinstance(budget, Real):
-        raise TypeError(f"{wrong} {budget!r}.")
-    if not 0 < float(budget) <= 1:
-        raise ValueError(f"{wrong} {budget}.")
-    return float(budget)
-
-
-def _read_positions(queried_indices: Any, n_rows: int) -> npt.NDArray[np.int64]:
-    try:
-        return read_rows(queried_indices, n_rows, "`queried_indices`")
-    except (TypeError, ValueError) as error:
-        raise IndexError(str(error)) from None  # as scikit-activeml's strategies do

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fado._checks import MOST_ROWS, check_count, check_share
-from fado._messages import closest_names, list_names
+from fado._messages import list_names
 from fado.cli._options import command
 
 if TYPE_CHECKING:
@@ -25,12 +25,10 @@ def query(
     pool: Path,
     *,
     out: Path,
-    n: int | None = None,
+    n: int,
     alpha: float = DEFAULT_ALPHA,
     shares: list[str] | None = None,
     diversity: float = 0.0,
-    cost: str | None = None,
-    budget: float | None = None,
     exclude: list[str] | None = None,
     bags: int | None = None,
     seed: int = 0,
@@ -57,10 +55,6 @@ def query(
     diversity : D
         Weight of the differences between selected rows versus their utility, 0 to 1. Above 0, near-duplicates
         are left out.
-    cost : COL
-        A column of the pool with the cost of labelling each row. Rows are selected by utility per cost.
-    budget : B
-        Instead of `--n`: the largest total cost of the selected rows.
     """
     import pyarrow as pa
 
@@ -73,22 +67,29 @@ def query(
 
     utility = LinearUtility(alpha)
     check_share("diversity", diversity)
-    if (n is None) == (budget is None):
-        raise ValueError("Give the number of rows with `--n`, or their total cost with `--budget`.")
-    if n is not None:
-        check_count("n", n, 1, MOST_ROWS)
-    if budget is not None and cost is None:
-        raise ValueError(
-            "`--budget` needs the cost of each row: name its column with `--cost`, or give `--n`."
-        )
+    check_count("n", n, 1, MOST_ROWS)
     given_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
     inputs = read_inputs(labelled, **named)
     group_shares = _of_groups(given_shares, inputs)
     rows = read_table(pool)
-    _check_columns(rows.column_names, inputs, cost)
-    there = set(rows.column_names) - {cost}
-    seen = [name for name in inputs.features.column_names if name in there]
+    twice = [name for name in _added(list(inputs.protected)) if name in rows.column_names]
+    if twice:
+        raise ValueError(
+            f"The pool has a column {list_names(list(map(repr, twice)))}, which the result also needs: "
+            "rename it."
+        )
+    attributes = {  # those whose columns the pool has
+        name: expression.groups(rows)
+        for name, expression in inputs.expressions.items()
+        if set(expression.sources) <= set(rows.column_names)
+    }
+    if group_shares is not None and not attributes:
+        raise ValueError(
+            "`--shares` needs the groups of the pool, which has no column of a protected attribute: add one, "
+            "or leave out `--shares`."
+        )
+    seen = [name for name in inputs.features.column_names if name in rows.column_names]
     if not seen:
         raise ValueError("The pool has none of the features: check the names of its columns.")
     settings: dict[str, Any] = {} if bags is None else {"n_bags": bags}
@@ -101,19 +102,8 @@ def query(
         **settings,
     )
     valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
-    attributes = {  # those whose columns the pool has
-        name: own.groups(rows)
-        for name, own in inputs.expressions.items()
-        if set(own.sources) <= set(rows.column_names)
-    }
     strategy = UtilityQuery(valuator, utility, group_shares=group_shares, diversity=diversity)
-    chosen = strategy.query(
-        rows.select(seen),
-        n,
-        sensitive_features=attributes or None,
-        cost=None if cost is None else rows.column(cost),
-        budget=budget,
-    )
+    chosen = strategy.query(rows.select(seen), n, sensitive_features=attributes or None)
     valuation = strategy.valuation_
     numbers = [strategy.utilities_, *(valuation[name] for name in valuation.variables)]
     table = rows.take(pa.array(chosen))
@@ -123,7 +113,7 @@ def query(
         table = table.append_column(name, pa.array(column))
     write_table(table, out)
     _print_summary(strategy, chosen)
-    lacking = [name for name in inputs.features.column_names if name not in there and name != cost]
+    lacking = [name for name in inputs.features.column_names if name not in seen]
     if lacking:
         print(f"Features that the pool does not have, and that no model used: {', '.join(lacking)}")
     print_settings(
@@ -132,8 +122,6 @@ def query(
             "n": n,
             "shares": " ".join(shares) if shares else None,
             "diversity": diversity,
-            "cost": cost,
-            "budget": budget,
             "bags": valuator.n_bags,
             "seed": seed,
         }
@@ -181,18 +169,6 @@ def _of_groups(shares: Any, inputs: Inputs) -> Any:
     return {parts if len(parts) > 1 else parts[0]: share for parts, share in read.items()}
 
 
-def _check_columns(names: Sequence[str], inputs: Inputs, cost: str | None) -> None:
-    """Refuse, before training, columns that do not exist or that the result would have twice."""
-    if cost is not None and cost not in names:
-        raise ValueError(f"`--cost` names {cost!r}, which is not in the pool{closest_names(cost, names)}")
-    twice = [name for name in _added(list(inputs.protected)) if name in names]
-    if twice:
-        raise ValueError(
-            f"The pool has a column {list_names(list(map(repr, twice)))}, which the result also needs: "
-            "rename it."
-        )
-
-
 def _added(attributes: Sequence[str]) -> list[str]:
     return ["position", "utility", "v_y", *(f"v_{name}" for name in attributes)]
 
@@ -200,14 +176,11 @@ def _added(attributes: Sequence[str]) -> list[str]:
 def _print_summary(strategy: UtilityQuery, chosen: Any) -> None:
     from fado.cli._outputs import print_table
 
-    counts = strategy.expected_groups_
-    known = all(count.is_integer() for count in counts.values())
     rows = []
-    for label, count in counts.items():
+    for label, count in strategy.group_counts_.items():
         title = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-        rows.append([title, int(count) if known else f"{count:.1f}", count / len(chosen)])
+        rows.append([title, count, count / len(chosen)])
     if rows:
-        expected = "" if known else ", as predicted by models"
-        print_table(f"Groups of the selected rows{expected}", ["group", "rows", "share"], rows)
+        print_table("Groups of the selected rows", ["group", "rows", "share"], rows)
     of_chosen, of_pool = strategy.utilities_[chosen].mean(), np.nanmean(strategy.utilities_)
     print(f"Mean utility of the selected rows: {of_chosen:.3f}; of the pool: {of_pool:.3f}")
