@@ -60,11 +60,12 @@ def try_library(name, python, folder, n_rows):
     script = HERE / f"{name}_values.py"
     run([python, script, folder / "rows.csv", folder / "validation.csv", made])
     about = [data, "--target", "default", "--protected", "old"]
-    run([*FADO, "value", *about, "--from", made, "--from-id", "id", "--out", values])
+    given = pd.read_csv(made).set_index("id").loc[pd.read_parquet(data)["id"]]
+    given.reset_index().to_csv(made, index=False)
+    run([*FADO, "value", *about, "--from", made, "--out", values])
     run([*FADO, "sample", *about, "--values", values, "--alpha", 0.5, "--out", train])
     valuation = Valuation.load(values)
     kept = pd.read_parquet(train)
-    given = pd.read_csv(made).set_index("id").loc[pd.read_parquet(data)["id"]]
     np.testing.assert_array_equal(valuation.values.to_numpy(), given.to_numpy())  # matched row by row
     cells = [f"{valuation[which].sum():+.3f}" for which in ("y", "old")]
     return [version.stdout.strip(), *cells, f"{len(kept):,} of {n_rows:,}"]

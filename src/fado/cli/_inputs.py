@@ -9,7 +9,6 @@ import hashlib
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fado._memory import format_memory, free_memory
 from fado._messages import closest_names, list_names, warn_user
@@ -420,14 +418,11 @@ def is_beyond_memory(data: Path, doing: str) -> bool:
     return True
 
 
-def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str], row_id: str | None) -> Valuation:
-    """Read values for the target and each attribute, matched to a table's rows by id or position."""
+def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str]) -> Valuation:
+    """Read values for the target and each attribute, matched to a table's rows by position."""
     values = read_table(path)
     columns = _columns_of_values(path, values.column_names, attributes)
-    if row_id is None:
-        _check_positions(path, values, table, [*columns.values()])
-    else:
-        values = values.take(_places(path, values, table, row_id))
+    _check_positions(path, values, table, [*columns.values()])
     return Valuation.from_values(
         {name: _numbers(path, own, values.column(own)) for name, own in columns.items()}
     )
@@ -464,81 +459,26 @@ def _check_positions(path: Path, values: pa.Table, table: pa.Table, used: Sequen
     if values.num_rows != table.num_rows:
         raise ValueError(
             f"{str(path)!r} has {values.num_rows:,} rows and the table has {table.num_rows:,}: give every "
-            "row a line, or name a row id of both files with `--from-id`."
+            "row a line, in the table's order, with an empty cell for a row without a value."
         )
     shared = set(table.column_names).difference(used)
     for name in values.column_names:
-        if name not in shared:
-            continue
-        theirs, own = _comparable(values.column(name), table.column(name))
-        if not theirs.equals(own):
+        if name in shared and _differ(values.column(name), table.column(name)):
             warn_user(
                 f"Rows are matched by position, but column {name!r} of {str(path)!r} differs from the "
-                f"table's: if it is a row id, name it with `--from-id {name}`."
+                "table's: if it is a row id, sort the file like the table."
             )
             return
 
 
-def _places(path: Path, values: pa.Table, table: pa.Table, row_id: str) -> pa.Array:
-    """Find the line of each row of the table by id."""
-    for what, names in (("The table", table.column_names), (repr(str(path)), values.column_names)):
-        if row_id not in names:
-            raise ValueError(
-                f"{what} has no column {row_id!r}, which `--from-id` names{closest_names(row_id, names)}"
-            )
-    theirs, own = _comparable(values.column(row_id), table.column(row_id))
-    _check_ids("The table", row_id, own)
-    _check_ids(repr(str(path)), row_id, theirs)
-    places = pc.index_in(own, value_set=theirs)
-    lacking = own.filter(pc.is_null(places))
-    if len(lacking):
-        raise ValueError(
-            f"{str(path)!r} has no line for {len(lacking):,} of the table's {len(own):,} rows ({row_id} "
-            f"{list_names(_shown(lacking))}): add them, with an empty cell for rows without a value."
-        )
-    if len(theirs) > len(own):
-        warn_user(f"{len(theirs) - len(own):,} lines of {str(path)!r} match no row of the table: ignored.")
-    return places
-
-
-def _check_ids(what: str, row_id: str, ids: pa.Array) -> None:
-    missing = ids.null_count
-    if missing:
-        raise ValueError(f"{what} has no {row_id!r} in {missing:,} rows: give every row an id.")
-    counts = pc.value_counts(ids)
-    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-    if len(repeated):
-        raise ValueError(
-            f"{what} has more than one row with {row_id} {list_names(_shown(repeated))}: ids must differ."
-        )
-
-
-def _shown(ids: pa.Array) -> list[str]:
-    """Give a few ids for a message."""
-    return [repr(entry) for entry in ids.slice(0, 6).to_pylist()] + [""] * max(len(ids) - 6, 0)
-
-
-def _comparable(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Give two columns the same type: whole numbers if both are, else text if either is."""
-    plain = [_plain(column) for column in (first, second)]
-    if plain[0].type == plain[1].type:
-        return plain[0], plain[1]
-    for kind in (pa.int64(), pa.float64(), pa.string()):
-        if kind != pa.string() and any(pa.types.is_string(own.type) for own in plain):
-            continue
-        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # then the next kind may do
-            return plain[0].cast(kind), plain[1].cast(kind)
-    raise ValueError(f"Row ids of the types {plain[0].type} and {plain[1].type} cannot be compared.")
-
-
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column in one piece, categories and the kinds of text as text, NaN as missing."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        kind = pa.string()
-    array = column.cast(kind).combine_chunks()
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
-    return pc.if_else(pc.is_nan(array), None, array) if pa.types.is_floating(kind) else array
+def _differ(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
+    """Say whether two columns hold other entries: numbers as numbers, anything else as text."""
+    columns = [column.to_pandas() for column in (first, second)]
+    if all(map(pd.api.types.is_numeric_dtype, columns)):
+        theirs, ours = (column.to_numpy(np.float64) for column in columns)
+        return not np.array_equal(theirs, ours, equal_nan=True)
+    texts = [["" if pd.isna(entry) else str(entry) for entry in column] for column in columns]
+    return texts[0] != texts[1]
 
 
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:

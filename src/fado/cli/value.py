@@ -46,7 +46,6 @@ def value(
     groups: str | None = None,
     group_names: list[str] | None = None,
     from_: Path | None = None,
-    from_id: str | None = None,
     models: Path | None = None,
     keep_probabilities: bool = False,
     memory: str | None = None,
@@ -72,11 +71,8 @@ def value(
         A column of groups of rows, such as a person's id: a bag contains all rows of a group or none. It is
         not a feature.
     from_ : FILE
-        Take values from this CSV or Parquet file instead of computing them. It needs a column 'y' and one
-        named like each attribute, or 'v_y' and 'v_z'.
-    from_id : COL
-        A column of row ids in DATA and in the file of `--from`, to match rows; by default rows are matched by
-        position.
+        Take values from this CSV or Parquet file instead of computing them. It needs a line per row of DATA,
+        in the same order, a column 'y' and one named like each attribute, or 'v_y' and 'v_z'.
     models : DIR
         For oob and inbag: a directory to save the models to. If it already contains models, these value the
         rows, which must be new rows; `--target` and `--protected` are then not needed.
@@ -109,7 +105,7 @@ def value(
     if models is not None and from_ is None and _stand_in(models) and not in_parts:
         remove_abandoned(models)
         trained |= {f"--{name.replace('_', '-')}": own for name, own in named.items()}
-        trained |= {"--from-id": from_id, "--seed": seed}
+        trained |= {"--seed": seed}
         if given := given_options(trained):
             raise ValueError(
                 f"{str(models)!r} contains models, so nothing is trained: leave out {given}, or name another "
@@ -121,13 +117,11 @@ def value(
         lacking = "--target" if target is None else "--protected"
         raise ValueError(f"Missing option '{lacking}': only saved models do not need it.")
     named |= {"target": target, "protected": protected}
-    if from_id is not None and from_ is None and not in_parts:
-        raise ValueError("`--from-id` is for `--from`: name the file of values, or leave it out.")
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
         **dict.fromkeys(("--drop", "--exclude", "--bags", "--groups")),  # valid for both
-        **{"--from": from_, "--from-id": from_id, "--models": models},
+        **{"--from": from_, "--models": models},
     }
     useless = given_options(for_memory)
     if in_parts or (not useless and out.suffix.lower() != ".csv" and is_beyond_memory(data, "Valuing")):
@@ -142,7 +136,7 @@ def value(
     elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
             raise ValueError(f"`--from` reads values and fits no models: leave out {given}.")
-        _take_values(data, out, from_, from_id, named)
+        _take_values(data, out, from_, named)
     else:
         _train(
             valuator or DEFAULT,
@@ -298,22 +292,18 @@ def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str
         print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
 
 
-def _take_values(
-    data: Path, out: Path, from_file: Path, from_id: str | None, named: Mapping[str, Any]
-) -> None:
+def _take_values(data: Path, out: Path, from_file: Path, named: Mapping[str, Any]) -> None:
     """Take the values of the rows from a file of another program."""
     from fado.cli._inputs import read_elsewhere, read_inputs, save_values
     from fado.cli._outputs import check_output, print_effects, print_lines, print_settings
 
     check_output(out, [data, from_file])
     inputs = read_inputs(data, **named)
-    valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
+    valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected))
     save_values(valuation, out, inputs.name, inputs.target)
     print_effects(inputs, valuation)
     print_lines("Values from a file: a higher value means that a row is worth more.")
-    print_settings(
-        {"from": from_file, "from-id": from_id, "positive": inputs.positive, "weight": named["weight"]}
-    )
+    print_settings({"from": from_file, "positive": inputs.positive, "weight": named["weight"]})
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
 
 
