@@ -15,9 +15,8 @@ def required():
     """The lowest version of everything that users and tests install, as `pyproject.toml` has it."""
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = about["project"]
-    # `all` names the others; of MLflow the tests use the part without a server.
     optional = project["optional-dependencies"].items()
-    extras = [texts for name, texts in optional if name not in ("all", "mlflow")]
+    extras = [texts for name, texts in optional if name != "all"]  # which names the others
     found = {}
     for text in chain(project["dependencies"], *extras, about["dependency-groups"]["test"]):
         requirement = Requirement(text)

@@ -2,8 +2,8 @@
 
     python benchmarks/elsewhere/ways_out.py --aequitas aequitas/bin/python --aif360 aif360/bin/python
 
-The heads of aequitas_rates.py and aif360_rates.py say how to make their environments. fairlearn, MLflow and
-Optuna install beside us, and are among the tests.
+The heads of aequitas_rates.py and aif360_rates.py say how to make their environments. fairlearn
+installs beside us, and is among the tests.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from lightgbm import LGBMClassifier
 
-from fado import AimedEstimator, OutOfBagEntropy, load_model
+from fado import OutOfBagEntropy
+from fado.experiment import Experiment
 
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
 PAGES = sorted(page for page in RECIPES.glob("*.md") if page.name != "index.md")
@@ -53,27 +53,48 @@ def test_the_recipe_of_a_cluster():
     assert names["valuation"].values.equals(local.values)
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    config = {
+        "data": {"generator": "account_fraud", "rows": 2000, "target": "fraud_bool"}
+        | {"protected": ["customer_age>=50", "income>=0.5"]},
+        "split": {"method": "random", "train": 0.6, "validation": 0.2, "test": 0.2},
+        "evaluation": {"groups": "each"},
+        "interventions": {"rps": False, "rw": False, "uar": {"alphas": [0.5]}},
+        "models": {"count": 1, "space": {"n_estimators": 5}},
+    }
+    return Experiment(config).run(tmp_path_factory.mktemp("runs") / "store", n_jobs=1)
+
+
 # MLflow's tables, as the newest SQLAlchemy reads them
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
-def test_the_recipe_of_mlflow(tmp_path, monkeypatch):
+def test_the_recipe_of_mlflow(tmp_path, monkeypatch, results):
     mlflow = pytest.importorskip("mlflow")
-    X, y, z = rows(2000)
-    trees = LGBMClassifier(n_estimators=5, verbosity=-1)
-    aimed = AimedEstimator(trees, at_least=0.5, random_state=0)
-    aimed = aimed.fit(X[:1000], y[:1000], sensitive_features=z[:1000])
-    model = aimed.to_model(test=(X[1000:], y[1000:], z[1000:]))
     monkeypatch.chdir(tmp_path)
-    model.save("model")
     before = mlflow.get_tracking_uri()
     try:
-        exec(block("check.md", "import mlflow"), {"model": model})
-        run = mlflow.last_active_run()
-        there = mlflow.artifacts.download_artifacts(run_id=run.info.run_id)
+        exec(block("check.md", "import mlflow"), {"results": results})
+        runs = mlflow.MlflowClient().search_runs(["1"], order_by=["attributes.start_time"])
     finally:
         mlflow.set_tracking_uri(before)
-    assert run.data.metrics["test_fpr_ratio"] == model.facts_.measured["test"]["fpr_ratio"]
-    assert {"model.json", "card.md", "card.html"} <= {path.name for path in Path(there).iterdir()}
-    assert (load_model(there).predict(X) == model.predict(X)).all()
+    assert [run.data.params["intervention"] for run in runs] == results.frame["intervention"].tolist()
+    for run, (_, row) in zip(runs, results.frame.iterrows(), strict=True):
+        assert run.data.params["n_estimators"] == "5"
+        assert run.data.metrics["test_tpr"] == row["test_tpr"]
+        ratio = row["test_fpr_ratio[customer_age>=50]"]
+        assert run.data.metrics["test_fpr_ratio_customer_age__50_"] == ratio
+
+
+def test_the_recipe_of_optuna(tmp_path, monkeypatch, results):
+    optuna = pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    names = {"results": results}
+    exec(block("check.md", "import optuna"), names)
+    trials = optuna.load_study(study_name=None, storage="sqlite:///trials.db").trials
+    assert [trial.params["intervention"] for trial in trials] == results.frame["intervention"].tolist()
+    for trial, (_, row) in zip(trials, results.frame.iterrows(), strict=True):
+        assert trial.values == [row["validation_tpr"], row["validation_fpr_ratio"]]
+        assert trial.params["n_estimators"] == 5
 
 
 def test_the_recipe_of_cleanlab():

@@ -177,8 +177,6 @@ def look(valuation: Valuation) -> None:
     assert_type(results.pareto("fpr_ratio"), pd.DataFrame)
     assert_type(results.winners("fpr_ratio", at_least=0.8), pd.DataFrame)
     assert_type(results.scores(0), Numbers)
-    assert_type(results.to_mlflow(), "pd.Series[str]")
-    results.to_optuna("trials.db").best_trials[0].params.items()
     results.report("report.html")
 
 

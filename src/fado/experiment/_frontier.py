@@ -27,7 +27,6 @@ from fado.models import ChosenModel, Facts, GroupRates, Part, summarize_columns
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
-    import optuna
     import pandas as pd
 
 
@@ -222,14 +221,6 @@ class Frontier:
         if path is not None:
             write_dossier(content, path)
         return content
-
-    def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
-        """Log every fit as an MLflow run; see `Results.to_mlflow`."""
-        return self.results.to_mlflow(experiment_name, tracking_uri)
-
-    def to_optuna(self, storage: Any, study_name: str | None = None) -> optuna.Study:
-        """Add every fit to an Optuna study of the first ratio; see `Results.to_optuna`."""
-        return self.results.to_optuna(storage, study_name, metric=self.ratio)
 
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment._export import add_trials, log_runs
 from fado.experiment._frame import chosen_rows, frame_of, is_whole, parts_of, remeasured_frame
 from fado.experiment._results_page import (
     ENDS,
@@ -33,7 +32,6 @@ from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
 from fado.reporting import landscape_chart
 
 if TYPE_CHECKING:
-    import optuna
     import pandas as pd
 
     from fado.models import ChosenModel
@@ -503,62 +501,6 @@ class Results:
         from fado.experiment._frontier import fit_best_of
 
         return fit_best_of(self, metric, at_least, confidence=confidence, data=data, estimator=estimator)
-
-    def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
-        """Log every row of `frame` as an MLflow run; each row is logged once.
-
-        A run has the intervention, its settings and the model's parameters as parameters, all defined
-        metrics, and the tags ``fado.store``, ``fado.trial``, ``fado.status`` and ``fado.version``. In names,
-        ``fpr_ratio[age>=50]`` becomes ``fpr_ratio/age ge 50``. Pending rows are not logged yet.
-
-        Parameters
-        ----------
-        experiment_name : str, default="fado"
-            The name of the MLflow experiment; it is created if it does not exist.
-        tracking_uri : str, optional
-            The address of MLflow's store or server, such as ``"sqlite:///mlflow.db"``; None is MLflow's own
-            setting.
-
-        Returns
-        -------
-        Series of str
-            The runs' ids, by the frame's index.
-        """
-        return log_runs(self, experiment_name, tracking_uri)
-
-    def to_optuna(
-        self,
-        storage: Any,
-        study_name: str | None = None,
-        *,
-        metric: str = "fpr_ratio",
-        part: str | None = None,
-        attribute: str | None = None,
-    ) -> optuna.Study:
-        """Add every row of `frame` to an Optuna study; each row is added once.
-
-        The study maximises the true-positive rate and a ratio: its ``best_trials`` are the rows of `pareto`.
-        A model that cannot be compared is a pruned trial, a failed model a failed trial. All other columns
-        are user attributes of the trials.
-
-        Parameters
-        ----------
-        storage : str, path-like or optuna.storages.BaseStorage
-            A SQLite database file, or any Optuna storage; ``optuna-dashboard sqlite:///FILE`` shows it.
-        study_name : str, optional
-            The name of the study; None makes one from the experiment and the ratio.
-        metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-            The ratio.
-        part : {"validation", "test"}, optional
-            The part on which both are measured; None is the part that selects models.
-        attribute : str, optional
-            As for `pareto`.
-
-        Returns
-        -------
-        optuna.Study
-        """
-        return add_trials(self, storage, study_name, metric, part or self.chosen_on, attribute)
 
     @contextmanager
     def opened(self, which: str = "") -> Iterator[Store]:
