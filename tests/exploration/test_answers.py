@@ -468,10 +468,6 @@ def test_groups_that_are_not_compared_have_no_rate():
 
 def test_without_probabilities_there_is_no_such_part(seen_small, table):
     assert [entry["aim"] for entry in seen_small.to_dict()["attributes"]] == [None, None]
-    with pytest.raises(
-        ValueError, match=r"which the values do not contain: value the rows with .*keep_probabilities=True"
-    ):
-        seen_small.chart("aim")
     others = np.full((len(table.y), 3), 1 / 3)
     strange = Valuation.from_probabilities(table.valuation.probabilities["y"], {"sex": others})
     assert table.aim(valuation=strange) is None  # of three groups, and there are two
@@ -490,15 +486,3 @@ def test_where_there_is_nothing_to_aim_at_values_are_made_all_the_same(kind):
     assert (
         explore(X, y[kind], sensitive_features={"z": z}, retrain=0).to_dict()["attributes"][0]["aim"] is None
     )
-
-
-def test_the_chart_shows_the_summary_s_numbers(table):
-    seen = table.explored()
-    aim = seen.to_dict()["attributes"][0]["aim"]
-    chart = seen.chart("aim", "sex").to_dict()
-    (rows,) = chart["datasets"].values()
-    drawn = [(row["ratio"], row["tpr"]) for row in rows if row["panel"] == "false-positive-rate ratio"]
-    points = of(aim, "fpr_ratio")["points"]
-    assert drawn == [(p["ratio"], p["tpr"]) for p in points] + [(p["low"], p["tpr"]) for p in points]
-    assert {row["line"] for row in rows} == {0.8}
-    assert len(chart["spec"]["layer"]) == 3

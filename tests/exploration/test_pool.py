@@ -333,15 +333,6 @@ def test_values_are_given_for_both_or_for_none(small, case):
         explore(**rows, pool=(table, values))
 
 
-def test_the_chart_shows_the_shares(case, part):
-    chart = case[2]().chart("pool", "origin").to_dict()
-    for key, panel in zip(("v_y", "v_z"), chart["hconcat"], strict=True):
-        rows = chart["datasets"][panel["data"]["name"]]
-        for which in ("labelled", "pool"):
-            shares = [row["share"] for row in rows if row["group"] == which]
-            assert shares == pytest.approx(part["attributes"][1][key][which]["shares"])
-
-
 def shift(labelled, pool, n_columns=1):
     return shift_of(column_from("x", pd.Series(labelled)), column_from("x", pd.Series(pool)), n_columns)
 

@@ -276,8 +276,6 @@ def test_entropies_have_no_effects(seen_small):
         match=r"The values of 'sex' are not effects\. Nothing was measured, since no",
     ):
         seen_small.effects()
-    with pytest.raises(ValueError, match="The values of 'origin' are not effects: nothing to draw"):
-        seen_small.chart("effects", "origin")
 
 
 def test_frames_hold_what_the_page_shows(case):

@@ -1,4 +1,4 @@
-"""Explore a table and its values, and show the result as data, as a page or as charts."""
+"""Explore a table and its values, and show the result as data or as a page."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ from fado.exploration._pool import pool_part, read_pool
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
-from fado.reporting import explore_chart, explore_page, page_in_frame, without_nan
+from fado.reporting import explore_page, page_in_frame, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
 if TYPE_CHECKING:
-    import altair
     import pandas as pd
 
 _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
@@ -41,7 +40,7 @@ _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger s
 
 @insert_parameters()
 class Exploration:
-    """The result of an exploration, as data, as a page and as single charts.
+    """The result of an exploration, as data and as a page.
 
     `explore` and `explore_files` return it.
 
@@ -125,26 +124,6 @@ class Exploration:
         ['measured_ratio_change', 'measured_ratio_error']
         """
         return effect_frames(self._summary, attribute)
-
-    def chart(
-        self, name: str, attribute: str | None = None, *, utility: str = "linear", alpha: float = 0.5
-    ) -> altair.Chart | altair.LayerChart | altair.FacetChart | altair.HConcatChart:
-        """Draw one chart with Altair.
-
-        Parameters
-        ----------
-        name : str
-            "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; also "aim" if the values contain probabilities, "effects" if they are effects or
-            changes were measured, "removal" if changes were measured, and "pool" if there is a pool.
-        attribute : str, optional
-            A protected attribute; None means the first.
-        utility : {"linear", "difference", "cobb-douglas"}, default="linear"
-            For the chart "utility": the utility.
-        alpha : float, default=0.5
-            For the chart "utility": the weight of performance, a multiple of 0.05 in [0, 1].
-        """
-        return explore_chart(self._summary, name, attribute, utility, alpha)
 
     def _repr_html_(self) -> str:
         return page_in_frame(self.html(), height=800)
