@@ -24,18 +24,6 @@ def test_the_page_names_nothing_to_load():
     check_that_nothing_is_loaded(explore_page({}))
 
 
-def test_only_a_page_with_a_pool_has_the_script_that_draws_it():
-    plain = {"attributes": [{"name": "sex"}]}
-    assert "function drawPool" not in explore_page(plain)
-    for summary in (plain, {"attributes": [{"name": "age", "effects": {}}]}):
-        page = explore_page(summary | {"pool": {}})
-        assert "function drawPool" in page
-        assert explore_page(summary).split("script-src")[0] == page.split("script-src")[0]
-        check_that_nothing_is_loaded(page)
-        names = re.findall(r"^(?:function|const|let) (\w+)", page, re.MULTILINE)
-        assert len(names) == len(set(names))  # the scripts share one scope
-
-
 def test_only_a_page_of_effects_has_the_script_that_draws_them():
     plain = explore_page({"attributes": [{"name": "sex"}]})
     with_effects = explore_page({"attributes": [{"name": "sex"}, {"name": "age", "effects": {}}]})

@@ -24,7 +24,6 @@ from fado.exploration._material import (
     show_groups,
     tell_left_out,
 )
-from fado.exploration._pool import pool_part, read_pool
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
@@ -133,11 +132,9 @@ class Exploration:
         attributes = self._summary["attributes"]
         names = ", ".join(attribute["name"] for attribute in attributes)
         left_out = [f"{one['name']}: {one['left_out']}" for one in attributes if one["left_out"]]
-        pool = self._summary.get("pool")
-        beside = "" if pool is None else f", next to a pool of {pool['rows']:,}"
         sampled = about["sampled"]
         rows = f"{about['rows']:,}" + ("" if sampled is None else f" sampled of {sampled['of']:,}")
-        return "\n".join([f"Exploration of {rows} rows by {names}{beside}", *left_out])
+        return "\n".join([f"Exploration of {rows} rows by {names}", *left_out])
 
 
 @insert_parameters()
@@ -147,7 +144,6 @@ def explore(
     *,
     sensitive_features: Any,
     valuation: Valuation | None = None,
-    pool: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
     pos_label: Any = None,
@@ -176,10 +172,6 @@ def explore(
         The values of these rows; None computes them with `OutOfBagEntropy`. Rows without a value are left
         out. If the values contain probabilities (``OutOfBagEntropy(keep_probabilities=True)``, as those
         computed here), the page shows the cost of reaching a line.
-    pool : table, or tuple of a table and a Valuation, optional
-        Unlabelled rows, shown next to these. Columns are matched by name; other columns are ignored. The
-        models that value X also value the pool. If you pass `valuation`, pass the values of the pool too:
-        ``(table, valuator.value(table))``.
     sample_weight : array-like of shape (n_rows,), optional
         The weight of each row in the models, if values are computed or models are retrained. Effects are
         multiplied by the weights, scaled to a mean of 1. All other parts of the page count rows.
@@ -188,8 +180,8 @@ def explore(
     pos_label : label, optional
         The positive label. None means the larger of two labels; a target with more classes then has none.
     max_rows : int, default=50_000
-        The largest number of rows of X, and of the pool, that are searched for slices and used for the cost
-        of reaching a line. They are drawn at random. All other figures, also those of a slice that was found,
+        The largest number of rows that are searched for slices and used for the cost of reaching a line. They
+        are drawn at random. All other figures, also those of a slice that was found,
         are about all rows.
     min_group_size : int, default=30
         Groups with at least this many rows are always compared. Smaller groups that are also less than 1 % of
@@ -264,7 +256,6 @@ def explore(
         max_rows=max_rows,
         min_group_size=min_group_size,
         seed=random_state,
-        pool=None if pool is None else read_pool(pool, problem.table, valued=valuation is not None),
         z_exclude=z_exclude,
     )
     made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress, stability)
@@ -283,10 +274,10 @@ def summarise(
     """Summarise the material as plain data that can be written as JSON.
 
     There are ``about``, on the data and the values; one entry of ``attributes`` per protected attribute;
-    ``together``, the slider's part for a utility of several attributes (None for one); ``stability``, whether
-    another run would rank the rows the same way; and the ``pool`` of unlabelled rows, if any.
+    ``together``, the slider's part for a utility of several attributes (None for one); and ``stability``,
+    whether another run would rank the rows the same way.
     """
-    finder, pool = SliceFinder(material), material.pool
+    finder = SliceFinder(material)
     columns = [*finder.columns, binned_target(material, len(finder.columns))]
     consequences = Consequences(material, columns, retrain, estimator, n_jobs, progress)
 
@@ -319,7 +310,6 @@ def summarise(
             "together": _together(material, finder),
             "stability": stability_part(material, stability),
         }
-        | ({} if pool is None else {"pool": pool_part(material, pool)})
     )
 
 

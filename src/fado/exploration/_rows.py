@@ -484,9 +484,9 @@ def keeps_cells(rows: Bools, cells: Codes) -> bool:
 class RemovalSearch(ConditionTable):
     """Search for slices to remove: conditions on one or two columns whose rows add up to the largest gain.
 
-    A gain is the increase of a metric when a row is removed. `SliceSearch` looks for a mean that differs;
+    A gain is the increase of a metric when a row is removed. `SliceFinder` looks for a mean that differs;
     this looks for a sum, the predicted gain of removing the whole slice. Very large slices are not searched,
-    since a first-order effect does not describe them. A slice must differ beyond chance, as in `SliceSearch`;
+    since a first-order effect does not describe them. A slice must differ beyond chance, as in `SliceFinder`;
     a second condition must do so inside either part, and must not reduce the gain of one part alone.
     """
 

@@ -22,9 +22,7 @@ def explore_page(summary: dict[str, Any]) -> str:
     str
         One self-contained text that loads nothing.
     """
-    scripts = list(SCRIPTS)  # and, last, those of parts that only some pages have
+    scripts = list(SCRIPTS)  # and, last, that of a part that only some pages have
     if any(attribute.get("effects") is not None for attribute in summary.get("attributes", ())):
         scripts.append("effects.js")
-    if "pool" in summary:
-        scripts.append("pool.js")
     return render_page("explore", title="Exploration", scripts=scripts, data=summary)
