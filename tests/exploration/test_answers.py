@@ -165,14 +165,13 @@ def measured(rows, ratio, ratio_error, performance=0.0, performance_error=0.01):
 
 
 def effects(*slices, reason=""):
-    """Hand-made effects; each slice is its measured actions."""
+    """Hand-made effects; each slice is its measured removal."""
     conditions = (["job = nurse"], ["age > 50", "job = clerk"], ["kids = 0"])
     return {
         "ratio": "FPR ratio",
         "performance": "TPR",
         "slices": [
-            {"conditions": own, "measured": {"remove": None, "halve": None, "relabel": None} | one}
-            for own, one in zip(conditions, slices, strict=False)
+            {"conditions": own, "measured": one} for own, one in zip(conditions, slices, strict=False)
         ],
         "measured": None if reason else {"fits": 48},
         "reason": reason,
@@ -186,27 +185,27 @@ HOW = "(found on one half of the rows, measured on the other half, 48 fits)"
     ("found", "sentence"),
     [
         (
-            effects({"remove": measured(120, 0.08, 0.025)}, {"halve": measured(40, -0.2, 0.05, -0.03)}),
-            "Halving the weight of the 40 rows where “age > 50 and job = clerk” lowers the FPR ratio by "
+            effects(measured(120, 0.08, 0.025), measured(40, -0.2, 0.05, -0.03)),
+            "Removing the 40 rows where “age > 50 and job = clerk” lowers the FPR ratio by "
             "0.200 (plus or minus 0.098) and lowers the TPR by 0.030 (plus or minus 0.020). Of the 2 slices "
             f"that were tried, it changes the ratio most {HOW}.",
         ),
         (
-            effects({"remove": measured(1200, 0.08, 0.04), "relabel": measured(9, 0.0785, 0.04)}),
+            effects(measured(1200, 0.08, 0.04), None),
             "Removing the 1,200 rows where “job = nurse” raises the FPR ratio by 0.080 (plus or minus 0.078) "
             "and does not change the TPR measurably. Of the one slice that was tried, it "
             f"changes the ratio most {HOW}.",
         ),
         (
-            effects({"remove": measured(120, 0.9, 0.5)}, {}, {"relabel": measured(3, None, None)}),
+            effects(measured(120, 0.9, 0.5), None, measured(3, 0.1, 0.2)),
             f"None of the 2 slices that were tried changes the FPR ratio measurably {HOW}.",
         ),
         (
-            effects({"halve": measured(120, -0.078, 0.04)}),
+            effects(measured(120, -0.078, 0.04)),
             f"The one slice that was tried does not change the FPR ratio measurably {HOW}.",
         ),
-        (effects({}), "No slice of the rows differs from the others beyond chance, so none was tried."),
-        (effects({}, reason="Too few rows."), "Too few rows."),
+        (effects(None), "No slice of the rows differs from the others beyond chance, so none was tried."),
+        (effects(None, reason="Too few rows."), "Too few rows."),
         (None, "Too few rows."),
     ],
 )

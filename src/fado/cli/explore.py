@@ -40,8 +40,7 @@ def explore(
     show_rows : flag
         Show the entries of the most suspicious and most harmful rows.
     retrain : N
-        How many models may be trained to measure the effect of removing, down-weighting or relabelling rows;
-        0 measures nothing.
+        How many models may be trained to measure the effect of removing rows; 0 measures nothing.
     memory : SIZE, default=three quarters of the free memory
         Read the table in parts, use at most this much memory, such as 4GB, and explore a sample of its rows.
     sample_rows : N, default=200000
@@ -176,20 +175,16 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     if effects["measured"] is None:
         print(effects["reason"])
         return
-    rows = [
-        [_told(one["conditions"], 32), action, own["rows"], *(_change(own, key) for key in metrics)]
-        for one in effects["slices"]
-        for action, own in one["measured"].items()
-        if own is not None
-    ]
-    for one in effects["curve"]:
+    rows = []
+    for one in [*effects["slices"], *effects["curve"]]:
         if one["measured"] is not None:
-            most = f"the most harmful {100 * one['share']:.3g} %"
-            rows.append([most, "remove", one["rows"], *(_change(one["measured"], key) for key in metrics)])
+            most = f"the most harmful {100 * one.get('share', 0):.3g} %"
+            named = _told(one["conditions"], 32) if "conditions" in one else most
+            rows.append([named, one["rows"], *(_change(one["measured"], key) for key in metrics)])
     heads = [_heading("change of", title) for title in metrics.values()]
     print_table(
-        f"Changes measured by retraining, {effects['measured']['fits']} fits, with 95 % intervals",
-        ["rows where", "action", "rows", *heads],
+        f"Changes when rows are removed, measured by {effects['measured']['fits']} fits, with 95 % intervals",
+        ["removed", "rows", *heads],
         rows,
     )
 

@@ -95,8 +95,7 @@ class Exploration:
             ``measured_ratio_error`` are the change when the slice is removed and its standard error, likewise
             for the performance; they are NaN for slices without retraining. ``ratio_change`` and
             ``performance_change`` are forecasts, NaN unless forecasts agree with the measured changes on this
-            table. ``changes``: the measured changes for every ``action`` that was tried on a slice:
-            "remove", "halve" (the weights) and "relabel" (the rows whose label models contradict).
+            table. ``changes``: every removal that was measured, of slices and of the most harmful rows.
             ``curve``: the changes when the most harmful 2, 5 and 10 % of the rows are removed.
 
         Raises
@@ -191,11 +190,10 @@ def explore(
         Whether to show the entries of the most suspicious and the most harmful rows, not only their
         positions.
     retrain : int, default=120
-        How many models may be trained to measure the effect of removing rows, halving their weights or
-        relabelling them; 0 trains none, and the page then has no such figures. It needs a target with two
-        classes. One half of the rows (at most `max_rows`) finds candidates with :class:`TreeInfluence`, by
-        three more fits. On the other half, in folds, models trained on all other rows, with and without the
-        change, are compared.
+        How many models may be trained to measure the effect of removing rows; 0 trains none, and the page
+        then has no such figures. It needs a target with two classes. One half of the rows (at most
+        `max_rows`) finds candidates with :class:`TreeInfluence`, by three more fits. On the other half, in
+        folds, models trained on all other rows, with and without the candidate, are compared.
     estimator : classifier, optional
         The model that is retrained; None means LightGBM with its default settings. Pass the model that you
         use.
