@@ -14,6 +14,7 @@ from fado import TreeInfluence, Valuation, explore
 from fado.exploration._consequences import GroupDecisions, _is_trusted, most_harmful, task_without
 from fado.exploration._rows import keeps_cells
 from fado.tabular import read_problem
+from fado.valuation import BaseValuator
 
 MODEL = LGBMClassifier(n_estimators=15, num_leaves=7, verbosity=-1)
 N = 3000
@@ -103,6 +104,19 @@ def test_no_change_touches_most_of_a_cell(case, seen):
 def test_the_same_seed_measures_the_same_with_any_workers(case, seen):
     assert explored(case, n_jobs=2).to_dict() == seen.to_dict()
     assert part_of(explored(case, random_state=1))["measured"] != part_of(seen)["measured"]
+
+
+def test_every_model_is_trained_with_the_caller_s_workers_and_bar(case, monkeypatch):
+    settings = []
+    real = BaseValuator.fit_problem
+
+    def watched(self, problem, validation=None):
+        settings.append((type(self).__name__, self.n_jobs, self.progress))
+        return real(self, problem, validation)
+
+    monkeypatch.setattr(BaseValuator, "fit_problem", watched)
+    explored(case, valuation=None, retrain=12, n_jobs=1, progress=True)
+    assert settings == [("OutOfBagEntropy", 1, True), *[("TreeInfluence", 1, True)] * 2]
 
 
 def test_effects_that_find_candidates_are_measured_on_search_rows_alone(case, monkeypatch):

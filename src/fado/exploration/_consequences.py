@@ -202,7 +202,11 @@ class Consequences:
             validated = search[dealt == part]
             train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), validated)
             valuator = TreeInfluence(
-                self._ranking(), random_state=material.seed, n_jobs=self._workers, **self._influence
+                self._ranking(),
+                random_state=material.seed,
+                n_jobs=self._workers,
+                progress=self._progress,
+                **self._influence,
             )
             values = valuator.fit_problem(problem.take(train), problem.take(validated)).valuation_
             counts[train] += 1

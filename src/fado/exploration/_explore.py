@@ -255,6 +255,8 @@ def explore(
         min_group_size=min_group_size,
         seed=random_state,
         z_exclude=z_exclude,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress, stability)
     return Exploration(made)

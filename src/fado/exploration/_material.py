@@ -473,6 +473,8 @@ def read_material(
     seed: int,
     sampled: Sampled | None = None,
     z_exclude: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> Material:
     """Gather the data to be explored, and value the rows if that has not been done."""
     if not isinstance(max_rows, int | np.integer) or max_rows < 1:
@@ -484,6 +486,8 @@ def read_material(
             random_state=seed,
             keep_probabilities=_can_aim(problem),
             z_exclude=z_exclude,
+            n_jobs=n_jobs,
+            progress=progress,
         ).fit_problem(problem)
         valuation = valuator.valuation_
     if not isinstance(valuation, Valuation):
