@@ -4,13 +4,15 @@ Work is counted, not timed: how often a column's name is hashed or compared, how
 through.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fado import OutOfBagEntropy
 from fado.engine import Schema, _bins
-from fado.exploration._slices import ConditionTable, binned_features
+from fado.exploration._slices import ConditionTable, binned_columns
 from fado.tabular import Table, column_from, open_source
 from fado.tabular._problem import _places
 from fado.valuation.large import TablePass, read_roles
@@ -116,7 +118,8 @@ def test_a_model_goes_through_all_columns_as_often_as_one_of_few_columns(monkeyp
 
 def test_conditions_of_a_column_are_not_looked_for_among_all(monkeypatch):
     rng = np.random.default_rng(0)
-    columns = binned_features([column_from(f"c{j}", rng.normal(size=100)) for j in range(6)], np.arange(100))
+    features = [column_from(f"c{j}", rng.normal(size=100)) for j in range(6)]
+    columns = binned_columns(SimpleNamespace(columns=features, sample=np.arange(100), attributes=()))
     amounts = rng.normal(size=100)
     table = ConditionTable(columns, {own.number: own.codes for own in columns}, amounts)
     table._ends = None  # of all conditions: to compare them for every column would be quadratic

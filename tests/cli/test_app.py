@@ -242,23 +242,6 @@ def test_whatever_else_is_missing_is_one_sentence(capsys):
     )
 
 
-def test_charts_from_python_name_the_extra():
-    code = without(["altair"]) + (
-        "import numpy as np\n"
-        "from fado import Valuation, explore\n"
-        "rng = np.random.default_rng(0)\n"
-        "values = Valuation.from_probabilities(rng.random(90), {'z': rng.random(90)})\n"
-        "page = explore(rng.random((90, 2)), np.arange(90) % 2, sensitive_features=np.arange(90) % 3 > 0,"
-        " valuation=values, retrain=0)\n"
-        "try:\n    page.chart('base', 'z')\n"
-        "except ImportError as error:\n    print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "Charts need Altair: install it with `pip install 'fado-ml[plot]'`.\n"
-
-
 def test_faults_of_the_program_itself_are_not_dressed_up():
     @in_sentences
     def command():

@@ -43,9 +43,6 @@ def folder(frame, tmp_path_factory):
     valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude=hidden, keep_models=True)
     X = frame.drop(columns=["id", "default"])
     valuator.fit(X, frame["default"], sensitive_features=z).valuation_.save(folder / "values.parquet")
-    pool = X[["sex", "job", "age"]].iloc[::3].assign(age=lambda table: table["age"] // 2 + 45)
-    pool.to_csv(folder / "pool.csv", index=False)
-    valuator.value(pool).save(folder / "pool_values.parquet")
     return folder
 
 
@@ -119,29 +116,6 @@ def test_rows_are_shown_only_on_demand(folder):
     for flags, shown in (((), False), (("--show-rows",), True)):
         assert run(folder, *flags, out="rows.html").exit_code == 0
         assert ('"features":' in (folder / "rows.html").read_text(encoding="utf-8")) == shown
-
-
-def test_a_pool_is_shown_beside(frame, folder):
-    named = ("--pool", folder / "pool.csv", "--pool-values", folder / "pool_values.parquet")
-    result = run(folder, *named, out="pool.html", protected=("sex",))
-    assert result.exit_code == 0, result.stderr
-    pool = pd.read_csv(folder / "pool.csv"), Valuation.load(folder / "pool_values.parquet")
-    expected = explore(
-        frame.drop(columns=["id", "default"]),
-        frame["default"],
-        sensitive_features={"sex": frame["sex"]},
-        valuation=Valuation.load(folder / "values.parquet"),
-        pool=pool,
-        retrain=0,
-    )
-    assert (folder / "pool.html").read_text(encoding="utf-8") == expected.html()
-    part = expected.to_dict()["pool"]
-    assert f"Pool of 100 unlabelled rows\n  Columns: {part['shifts']['sentence']}\n" in result.stdout
-    assert "1 of 3 columns has a distribution that differs" in result.stdout
-    told = part["attributes"][0]
-    assert f"  By sex: {told['sentence']}\n" in result.stdout
-    means = [told["v_y"][which]["mean"] for which in ("pool", "labelled")]
-    assert f"    mean v_y {means[0]:.3g}, labelled {means[1]:.3g}\n" in result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -237,14 +211,6 @@ def test_a_table_in_parts_needs_values_that_were_made(effects):
     assert not (effects / "parts.html").exists()
 
 
-def test_a_pool_without_values_is_valued_with_the_rows(effects):
-    pool = pd.read_parquet(effects / "data.parquet").iloc[:50].drop(columns="default")
-    pool.to_parquet(effects / "pool.parquet")
-    result = run(effects, "--pool", effects / "pool.parquet", protected=("sex",), values=None)
-    assert result.exit_code == 0, result.stderr
-    assert "Pool of 50 unlabelled rows\n" in result.stdout
-
-
 def test_a_command_of_awkward_names_is_quoted(effects):
     frame = pd.read_parquet(effects / "data.parquet")[["score", "club", "sex", "default"]]
     frame.rename(columns={"sex": "$(rm) 'sex'", "default": "a;b"}).to_parquet(effects / "a b.parquet")
@@ -269,12 +235,6 @@ def test_a_command_of_awkward_names_is_quoted(effects):
         ("bad.html", (), ("default",), "`--protected` names 'default', the target: name another column."),
         ("bad.html", (), ("sexe",), "must name a column"),
         ("bad.html", ("--retrain", "3"), ("sex",), "`--retrain` must be 0, or a number of fits from 12"),
-        ("bad.html", ("--pool", "pool.csv"), ("sex",), "`--pool` needs `--pool-values`: value the pool with"),
-        ("bad.html", ("--pool-values", "pool_values.parquet"), ("sex",), "are the values of `--pool`: name"),
-        ("bad.html", ("--pool", "data.parquet", "--pool-values", "pool_values.parquet"), ("sex",),
-         "The valuation of `--pool` has 100 rows and its table has 300"),
-        ("bad.html", ("--pool", "none.csv", "--pool-values", "pool_values.parquet"), ("sex",), "none.csv"),
-        ("pool.csv", ("--pool", "pool.csv", "--pool-values", "pool_values.parquet"), ("sex",), "must end in"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(folder, out, more, protected, message):

@@ -99,12 +99,7 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (
-            ("--pool", "a.csv"),
-            "error: A table that is read in parts is explored by a sample: leave out `--pool`, or",
-        ),
         (("--retrain", "5"), "error: `--retrain` must be 0, or a number of fits from 12"),
-        (("--pool", "a.csv", "--pool-values", "b.csv"), "leave out `--pool`, `--pool-values`, or explore"),
         (
             ("--memory", "1MB"),
             "error: `--memory` of 1.0 MB is too small for `--sample-rows 200,000`: the 1,000 r",

@@ -455,7 +455,6 @@ def shown_change(figures, key):
 def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp_path):
     effects.write_html(tmp_path / "effects.html")
     browser.open((tmp_path / "effects.html").as_uri())
-    actions = {"remove": "removed", "halve": "weighed by half", "relabel": "relabelled"}
     for place, name in enumerate(("sex", "side")):
         browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
         browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -479,21 +478,16 @@ def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp
         assert len(shown) == len(part["slices"])
         for row, one in zip(shown, part["slices"], strict=True):
             assert row["rows where"].split("\nand ") == one["conditions"]
-            for action, column in actions.items():
-                if one["measured"][action] is not None:
-                    assert row[column].split("\n") == [
-                        f"FPR ratio {shown_change(one['measured'][action], 'ratio')}",
-                        f"TPR at 5 % FPR {shown_change(one['measured'][action], 'performance')}",
-                    ]
-                elif column in row:
-                    assert row[column] == "not tried"
+            for column, key in (("FPR ratio", "ratio"), ("TPR at 5 % FPR", "performance")):
+                told = "not tried" if one["measured"] is None else shown_change(one["measured"], key)
+                assert row[f"change of {column}"] == told
         shown, points = browser.evaluate(f"({SHOWN})('curve')"), [own["measured"] for own in part["curve"]]
         assert [row["change of FPR ratio"] for row in shown] == [shown_change(one, "ratio") for one in points]
         assert browser.evaluate("document.querySelectorAll('#effects svg').length") == 4
         assert browser.evaluate("document.querySelectorAll('#effects [data-point]').length") == 6
         bars = "document.querySelectorAll('[data-effects=curve] .whisker').length"
         assert browser.evaluate(bars) == 6
-    assert any(one["measured"]["remove"] for one in part["slices"])
+    assert any(one["measured"] for one in part["slices"])
     assert browser.troubles() == []
     spans = "main b:not(.corner b, td b), main i:not(.legend i)"
     assert browser.evaluate(f"document.querySelectorAll('{spans}').length") == 0
@@ -503,8 +497,7 @@ def test_what_was_not_measured_has_no_figures(browser, effects, tmp_path):
     summary = effects.to_dict()
     reason = "Nothing was measured, as <b>nobody</b> wanted it."
     for attribute in summary["attributes"]:
-        nothing = {"ratio_change": None, "performance_change": None}
-        nothing["measured"] = dict.fromkeys(("remove", "halve", "relabel"))
+        nothing = {"ratio_change": None, "performance_change": None, "measured": None}
         slices = [one | nothing for one in attribute["effects"]["slices"]]
         attribute["effects"] |= {"slices": slices, "curve": [], "measured": None, "reason": reason}
     (tmp_path / "none.html").write_text(explore_page(summary), encoding="utf-8")
@@ -540,97 +533,6 @@ def test_effects_need_no_sideways_scrolling_and_follow_the_window(browser, effec
 def test_a_page_of_other_values_has_no_such_part(browser, address):
     browser.open(address)
     assert browser.evaluate("document.getElementById('effects')") is None
-    assert browser.evaluate("document.getElementById('pool')") is None
-
-
-@pytest.fixture(scope="module")
-def pooled(case):
-    """The case beside a pool with names and levels that would like to be markup."""
-    rng = np.random.default_rng(1)
-    n_rows = 300
-    X = case.X.rename(columns={"job": HOSTILE[1]})
-    table = pd.DataFrame(
-        {HOSTILE[1]: rng.choice([HOSTILE[0], "b"], n_rows), "age": rng.integers(60, 80, n_rows)}
-    )
-    unsure = np.where(table[HOSTILE[1]] == "b", 0.0, 0.5)
-    pool = Valuation.from_probabilities(unsure, {name: rng.random(n_rows) for name in case.z})
-    return explore(
-        X,
-        case.y,
-        sensitive_features=case.z,
-        valuation=case.valuation,
-        pool=(table, pool),
-        max_rows=250,
-        retrain=0,
-    )
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_pool_stands_beside_the_labelled_rows(browser, pooled, tmp_path, width):
-    pooled.write_html(tmp_path / "pool.html")
-    browser.open((tmp_path / "pool.html").as_uri(), width=width)
-    pool = pooled.to_dict()["pool"]
-    before = browser.evaluate("document.getElementById('pool').previousElementSibling.id")
-    assert before == "plane"
-    browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    for place, shown in enumerate(pool["attributes"]):
-        browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
-        text = browser.evaluate("document.getElementById('pool').innerText")
-        assert text.startswith("Unlabelled rows\n")
-        assert "A pool of 300 unlabelled rows, next to the 1,000 labelled ones." in text
-        assert shown["sentence"] in text
-        assert pool["shifts"]["sentence"] in text
-        assert "searched in 250 rows drawn at random" in text
-        for key in ("v_y", "v_z"):
-            card = browser.evaluate(f"document.querySelector('[data-pool={key}]').textContent")
-            for which in ("labelled", "pool"):
-                assert f"mean {shown[key][which]['mean']:.3f}" in card
-        rows = browser.evaluate(
-            "[...document.querySelectorAll('[data-pool=shifts] tbody tr')].map((row) => "
-            "[...row.cells].map((cell) => cell.textContent))"
-        )
-        assert [row[:3] for row in rows] == [
-            [column["column"], f"{column['distance']:.3f}", f"{column['chance']:.3f}"]
-            for column in pool["shifts"]["columns"]
-        ]
-        slices = browser.evaluate(
-            "[...document.querySelectorAll('[data-slices=pool] tbody tr')].map((row) => "
-            "[row.cells[0].textContent, row.querySelector('[data-label=\"mean utility\"]').textContent])"
-        )
-        assert slices == [
-            ["and ".join(one["conditions"]), f"{one['mean_utility']:.3f}"]
-            for one in shown["utility"]["slices"]
-        ]
-        assert slices[0][0] == f"{HOSTILE[1]} = {HOSTILE[0]}"
-    assert browser.troubles() == []
-    assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    text = browser.evaluate("document.querySelector('main').innerText")
-    assert not {"NaN", "undefined", "null"} & set(re.findall(r"\w+", text))
-
-
-def test_effects_and_a_pool_stand_on_one_page(browser, case, tmp_path):
-    rng = np.random.default_rng(0)
-    labelled, pool = (
-        Valuation.from_values({name: 1e-3 * rng.normal(size=n_rows) for name in ("y", *case.z)})
-        for n_rows in (1000, 100)
-    )
-    seen = explore(
-        case.X, case.y, sensitive_features=case.z, valuation=labelled, pool=(case.X[:100], pool), retrain=0
-    )
-    seen.write_html(tmp_path / "both.html")
-    browser.open((tmp_path / "both.html").as_uri(), width=700)
-    browser.call(
-        "Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False
-    )
-    browser.until("window.innerWidth === 1000")
-    assert browser.troubles() == []
-    for box, pictures in (("effects", 2), ("pool", 4)):
-        assert browser.evaluate(f"document.querySelectorAll('#{box} svg').length") >= pictures
-        browser.until(  # the page is drawn anew for this width
-            f"[...document.querySelectorAll('#{box} svg')].every((one) => "
-            "Math.abs(one.viewBox.baseVal.width - one.getBoundingClientRect().width) < 2)"
-        )
 
 
 def aim_of(case, attribute):

@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from fado import TreeInfluence, Valuation, explore
-from fado.exploration._consequences import GroupDecisions, _is_trusted, changed_task, most_harmful
+from fado.exploration._consequences import GroupDecisions, _is_trusted, most_harmful, task_without
 from fado.exploration._rows import keeps_cells
 from fado.tabular import read_problem
+from fado.valuation import BaseValuator
 
 MODEL = LGBMClassifier(n_estimators=15, num_leaves=7, verbosity=-1)
 N = 3000
@@ -53,7 +54,7 @@ def test_removing_the_most_harmful_rows_raises_the_ratio(seen):
 
 
 def test_slices_stand_in_the_order_of_what_was_measured(seen):
-    changes = [one["measured"]["remove"]["ratio_change"] for one in part_of(seen)["slices"]]
+    changes = [one["measured"]["ratio_change"] for one in part_of(seen)["slices"]]
     assert changes == sorted(changes, reverse=True)
     assert len(changes) > 1
 
@@ -65,8 +66,7 @@ def test_how_it_was_measured_is_told(seen):
     assert abs(told["search_rows"] - told["validation_rows"]) <= 8  # a row per cell of group and label
     assert (told["folds"], told["repeats"], told["note"]) == (3, 2, "")
     assert told["fits"] <= 72 + 3
-    n_changes = sum(own is not None for one in found["slices"] for own in one["measured"].values())
-    n_changes += sum(one["measured"] is not None for one in found["curve"])
+    n_changes = sum(one["measured"] is not None for one in [*found["slices"], *found["curve"]])
     assert told["fits"] == 6 * (1 + n_changes) + 3
     assert 0 < told["before"]["ratio"] < 1
     assert found["reason"] == ""
@@ -75,10 +75,11 @@ def test_how_it_was_measured_is_told(seen):
 
 def test_frames_hold_what_was_measured(seen):
     found, frames = part_of(seen), seen.effects("z")
-    first, measured = frames["slices"].iloc[0], found["slices"][0]["measured"]["remove"]
+    first, measured = frames["slices"].iloc[0], found["slices"][0]["measured"]
     for name in ("ratio_change", "ratio_error", "performance_change", "performance_error"):
         assert first[f"measured_{name}"] == measured[name]
-    assert frames["changes"]["action"].isin(["remove", "halve", "relabel"]).all()
+    assert frames["changes"]["slice"].tolist()[-2:] == ["the most harmful 5 %", "the most harmful 10 %"]
+    assert frames["changes"]["ratio_change"][0] == measured["ratio_change"]
     assert frames["curve"]["share"].tolist() == [0.02, 0.05, 0.1]
     changes = frames["slices"]["ratio_change"].dropna()
     assert changes.between(-found["measured"]["before"]["ratio"], 1).all()
@@ -103,6 +104,19 @@ def test_no_change_touches_most_of_a_cell(case, seen):
 def test_the_same_seed_measures_the_same_with_any_workers(case, seen):
     assert explored(case, n_jobs=2).to_dict() == seen.to_dict()
     assert part_of(explored(case, random_state=1))["measured"] != part_of(seen)["measured"]
+
+
+def test_every_model_is_trained_with_the_caller_s_workers_and_bar(case, monkeypatch):
+    settings = []
+    real = BaseValuator.fit_problem
+
+    def watched(self, problem, validation=None):
+        settings.append((type(self).__name__, self.n_jobs, self.progress))
+        return real(self, problem, validation)
+
+    monkeypatch.setattr(BaseValuator, "fit_problem", watched)
+    explored(case, valuation=None, retrain=12, n_jobs=1, progress=True)
+    assert settings == [("OutOfBagEntropy", 1, True), *[("TreeInfluence", 1, True)] * 2]
 
 
 def test_effects_that_find_candidates_are_measured_on_search_rows_alone(case, monkeypatch):
@@ -133,36 +147,16 @@ def test_features_of_any_library_and_either_positive_label_are_measured_alike(ca
     assert swapped["slices"][0]["measured"] == part_of(seen)["slices"][0]["measured"]
 
 
-def test_training_rows_are_changed_as_the_action_says(case):
+def test_removed_rows_are_not_trained_on(case):
     problem = read_problem(case.X, case.y, case.z, sample_weight=np.full(N, 2.0))
-    held = np.arange(0, N, 2, dtype=np.int32)
-    marked = np.arange(N) < 10
-    plain, gone, halved, turned = (
-        changed_task(problem, MODEL, (action, marked), held[::3], 6)
-        for action in ("none", "remove", "halve", "relabel")
-    )
+    held, marked = np.arange(0, N, 2, dtype=np.int32), np.arange(N) < 10
+    plain, gone = (task_without(problem, MODEL, rows, held[::3], 6) for rows in (marked & False, marked))
     assert not np.isin(plain.rows, plain.scored).any()
     assert len(plain.rows) + len(plain.scored) == N
     assert gone.rows.tolist() == [row for row in plain.rows if row >= 10]
-    assert halved.weights.tolist() == np.where(plain.rows < 10, 1.0, 2.0).tolist()
-    assert set(turned.weights) == {2.0}
-    assert (turned.variable.labels != plain.variable.labels).nonzero()[0].tolist() == list(range(10))
-    assert {one.seed for one in (plain, gone, halved, turned)} == {6}
-
-
-def test_only_labels_that_models_contradict_are_turned(case):
-    wrong = np.flatnonzero((case.X["b"] > 1.5) & (case.y == "no"))[::2]
-    y = case.y.copy()
-    y[wrong] = "yes"
-    agreement = np.full(N, 0.8)
-    agreement[wrong] = 0.01
-    values = {"y": np.zeros(N), "z": np.where(case.X["b"] > 1.5, -0.01, 0.001)}
-    scales = Valuation.from_values(values).scales
-    valuation = Valuation(values, agreement=dict.fromkeys(values, agreement), scales=scales)
-    other = SimpleNamespace(X=case.X, y=y, z=case.z, valuation=valuation)
-    changes = explored(other, retrain=150).effects()["changes"]
-    turned = changes[changes["action"] == "relabel"]
-    assert turned["rows"].max() == len(wrong)
+    assert len(gone.weights) == len(gone.rows)
+    assert {one.seed for one in (plain, gone)} == {6}
+    assert marked.sum() == 10
 
 
 def test_other_estimators_are_measured_and_lightgbm_ranks(case):
@@ -174,7 +168,6 @@ def test_other_estimators_are_measured_and_lightgbm_ranks(case):
     assert (
         near["measured"]["note"] == "KNeighborsClassifier takes no seed: repeats differ only by their folds."
     )
-    assert all(one["measured"]["halve"] is None for one in near["slices"])  # it takes no weights
 
 
 def test_values_of_other_methods_find_candidates_and_the_page_says_so(case):
@@ -183,7 +176,7 @@ def test_values_of_other_methods_find_candidates_and_the_page_says_so(case):
     found = part_of(explored(case, valuation=values, retrain=24))
     assert found["measured"]["note"].startswith("Slices were found with the values that you passed.")
     assert found["slices"][0]["conditions"][0].startswith("b > 1.")
-    assert found["slices"][0]["measured"]["remove"] is not None
+    assert found["slices"][0]["measured"] is not None
 
 
 def test_entropies_are_no_effects_and_influence_finds_candidates(case):

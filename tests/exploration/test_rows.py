@@ -218,7 +218,7 @@ def test_the_planted_slice_is_found_and_nothing_is_said_of_its_removal(case):
     assert first["rows"] == harmful.sum()
     assert first["p_value"] < 1e-6
     assert (first["ratio_change"], first["performance_change"]) == (None, None)
-    assert first["measured"] == {"remove": None, "halve": None, "relabel": None}
+    assert first["measured"] is None
 
 
 def test_slices_are_counted_in_all_rows_and_searched_in_a_sample(case):
@@ -276,8 +276,6 @@ def test_entropies_have_no_effects(seen_small):
         match=r"The values of 'sex' are not effects\. Nothing was measured, since no",
     ):
         seen_small.effects()
-    with pytest.raises(ValueError, match="The values of 'origin' are not effects: nothing to draw"):
-        seen_small.chart("effects", "origin")
 
 
 def test_frames_hold_what_the_page_shows(case):

@@ -6,7 +6,7 @@ import pytest
 
 from fado import Valuation
 from fado.exploration._material import read_material
-from fado.exploration._slices import SliceSearch, binned_columns, permutation_z
+from fado.exploration._slices import SliceFinder, permutation_z
 from fado.tabular import read_problem
 
 
@@ -17,8 +17,8 @@ def searching(frame, max_rows=10_000):
     z = np.arange(n_rows) % 2
     limits = {"max_rows": max_rows, "min_group_size": 30, "seed": 0}
     material = read_material(read_problem(frame, z == 0, {"z": z}), "y", valuation, **limits)
-    columns = binned_columns(material)
-    return SliceSearch(columns, material.sample), columns
+    finder = SliceFinder(material)
+    return finder, finder.columns
 
 
 @pytest.fixture(scope="module")

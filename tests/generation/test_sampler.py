@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
-from fado import InBagEntropy, LinearUtility, UtilityAwareOverSampler, Valuation
+from fado import InBagEntropy, LinearUtility, OutOfBagEntropy, UtilityAwareOverSampler, Valuation
 from fado.tabular import read_problem
 
 N = 600
@@ -238,6 +238,19 @@ def test_values_are_made_on_the_way_if_rows_are():
     pd.testing.assert_frame_equal(sampled(valuation=values, random_state=3)[1], made)
     assert sampled(valuation=None, strength=0.0)[0].valuation_ is None
     assert UtilityAwareOverSampler(None, VALUATOR).valuator is VALUATOR
+
+
+def test_the_default_valuator_has_the_sampler_s_workers_and_bar(monkeypatch):
+    settings = []
+    real = OutOfBagEntropy.fit_problem
+
+    def watched(self, problem, validation=None):
+        settings.append((self.n_jobs, self.progress))
+        return real(self, problem, validation)
+
+    monkeypatch.setattr(OutOfBagEntropy, "fit_problem", watched)
+    UtilityAwareOverSampler(random_state=0, n_jobs=1, progress=True).fit(X, Y, sensitive_features=SEX)
+    assert settings == [(1, True)]
 
 
 def test_fitting_chooses_parents_and_makes_no_rows():

@@ -177,20 +177,6 @@ seen
 # pictures and tables follow below. All figures are on training rows, scored by
 # models that have not seen them.*
 #
-# Every picture of the page is also a chart.
-
-# %% picture="columns.png"
-seen.chart("columns").properties(width=420, height=alt.Step(11))
-
-# %% [markdown]
-# ![Pairs of bars for twelve columns. relationship has 66 percent of the gain
-# of the models of sex and 30 percent of those of the target. occupation and
-# marital_status follow. capital_gain matters for the target
-# only.](images/tutorial/columns.png)
-#
-# *Which columns predict the sex (blue) and the target (orange), by the share
-# of the gain of the models' splits.*
-#
 # **What we learnt:** leaving out the column `sex` does not hide it.
 # `relationship` is "Husband" or "Wife" for nearly half of the people, and
 # models predict the sex with an AUC of 0.94.

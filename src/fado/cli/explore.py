@@ -7,12 +7,9 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fado.cli._options import MIN_GROUP_SIZE, command
-
-if TYPE_CHECKING:
-    from fado.cli._inputs import Inputs
 
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
@@ -25,8 +22,6 @@ def explore(
     values: Path | None = None,
     show_rows: bool = False,
     retrain: int = 120,
-    pool: Path | None = None,
-    pool_values: Path | None = None,
     min_group_size: int | None = None,
     memory: str | None = None,
     sample_rows: int | None = None,
@@ -45,12 +40,7 @@ def explore(
     show_rows : flag
         Show the entries of the most suspicious and most harmful rows.
     retrain : N
-        How many models may be trained to measure the effect of removing, down-weighting or relabelling rows;
-        0 measures nothing.
-    pool : FILE
-        A table of unlabelled rows to show too; with `--values` it needs `--pool-values`.
-    pool_values : FILE
-        The values of the pool, written by `fado value POOL --models DIR`.
+        How many models may be trained to measure the effect of removing rows; 0 measures nothing.
     memory : SIZE, default=three quarters of the free memory
         Read the table in parts, use at most this much memory, such as 4GB, and explore a sample of its rows.
     sample_rows : N, default=200000
@@ -61,7 +51,7 @@ def explore(
     from fado.cli._outputs import check_output
     from fado.exploration import Exploration
 
-    check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
+    check_output(out, [path for path in (data, values) if path], (".html", ".htm"))
     shown: dict[str, Any] = {
         "min_group_size": MIN_GROUP_SIZE if min_group_size is None else min_group_size,
         "show_rows": show_rows,
@@ -71,10 +61,9 @@ def explore(
         "progress": True,
     }
     asked_for = names_several(data) or memory is not None or sample_rows is not None
-    for_memory_alone = pool is not None or (values is not None and values.suffix.lower() == ".csv")
+    for_memory_alone = values is not None and values.suffix.lower() == ".csv"
     if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
-        useless = {"--pool": pool, "--pool-values": pool_values}
-        found = _explore_files(data, values, named, {**shown, "memory": memory}, sample_rows, useless)
+        found = _explore_files(data, values, named, {**shown, "memory": memory}, sample_rows)
     else:
         inputs = read_inputs(data, **named)
         if values is None:  # the page says which columns were hidden from an attribute's models
@@ -84,7 +73,6 @@ def explore(
             target_of(inputs),
             sensitive_features=inputs.protected,
             valuation=None if values is None else load_values(values, inputs),
-            pool=_read_pool(pool, pool_values, inputs, valued=values is not None),
             z_exclude=inputs.hidden_columns([]) if values is None else None,
             sample_weight=inputs.weight,
             pos_label=inputs.positive,
@@ -109,11 +97,10 @@ def _explore_files(
     named: Mapping[str, Any],
     settings: dict[str, Any],
     sample_rows: int | None,
-    useless: Mapping[str, Any],
 ) -> Any:
     """Explore a sample of a table that is read in parts."""
     from fado import explore_files
-    from fado.cli._inputs import given_options, read_group_names
+    from fado.cli._inputs import read_group_names
     from fado.tabular import TARGET, label_named
     from fado.valuation import read_lazily
 
@@ -121,11 +108,6 @@ def _explore_files(
         raise ValueError(
             "A table that is read in parts needs `--values`: compute them with `fado value DATA --target COL "
             "--protected COL --out DIR`."
-        )
-    if given := given_options(useless):
-        raise ValueError(
-            f"A table that is read in parts is explored by a sample: leave out {given}, or explore one file "
-            "in memory, without `--memory` and `--sample-rows`."
         )
     asked = dict(named)
     positive = asked.pop("positive", None)
@@ -158,27 +140,8 @@ def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Ma
     return shlex.join([*words, "--ratio", "fpr_ratio=0.8", "--out", "model"])
 
 
-def _read_pool(pool: Path | None, values: Path | None, inputs: Inputs, *, valued: bool) -> Any:
-    """Read the unlabelled rows, if they are named, and their values if those of the others are given."""
-    from fado.tabular import read_table
-    from fado.valuation import Valuation
-    from fado.valuation.large import with_group_names
-
-    if pool is None and values is None:
-        return None
-    if pool is not None and values is None and not valued:
-        return read_table(pool)
-    if values is None:
-        raise ValueError(
-            "`--pool` needs `--pool-values`: value the pool with `fado value POOL --models DIR --out FILE`."
-        )
-    if pool is None:
-        raise ValueError("`--pool-values` are the values of `--pool`: name that table too.")
-    return read_table(pool), with_group_names(Valuation.load(values), [*inputs.expressions.values()])
-
-
 def _print_summary(summary: Mapping[str, Any]) -> None:
-    """Print the answers and biases of the page, attribute by attribute, and the pool."""
+    """Print the answers and biases of the page, attribute by attribute."""
     if summary["about"]["sampled"] is not None:
         print(summary["about"]["sampled"]["sentence"])
     for attribute in summary["attributes"]:
@@ -194,24 +157,7 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         print(f"  Columns: {attribute['columns']['sentence']}")
         if "effects" in attribute:
             _print_effects(attribute["name"], attribute["effects"])
-    if "pool" in summary:
-        _print_pool(summary["pool"])
     print("In brackets: 95 % intervals.")
-
-
-def _print_pool(pool: Mapping[str, Any]) -> None:
-    """Print a summary of the unlabelled rows."""
-    print(f"Pool of {pool['rows']:,} unlabelled rows")
-    print(f"  Columns: {pool['shifts']['sentence']}")
-    for attribute in pool["attributes"]:
-        print(f"  By {attribute['name']}: {attribute['sentence']}")
-        for key in ("v_y", "v_z"):
-            both = attribute[key]
-            print(f"    mean {key} {both['pool']['mean']:.3g}, labelled {both['labelled']['mean']:.3g}")
-        for one in attribute["utility"]["slices"][:1]:
-            print(
-                f"    Labels are worth most where {' and '.join(one['conditions'])} ({one['rows']:,} rows)."
-            )
 
 
 def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
@@ -229,20 +175,16 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     if effects["measured"] is None:
         print(effects["reason"])
         return
-    rows = [
-        [_told(one["conditions"], 32), action, own["rows"], *(_change(own, key) for key in metrics)]
-        for one in effects["slices"]
-        for action, own in one["measured"].items()
-        if own is not None
-    ]
-    for one in effects["curve"]:
+    rows = []
+    for one in [*effects["slices"], *effects["curve"]]:
         if one["measured"] is not None:
-            most = f"the most harmful {100 * one['share']:.3g} %"
-            rows.append([most, "remove", one["rows"], *(_change(one["measured"], key) for key in metrics)])
+            most = f"the most harmful {100 * one.get('share', 0):.3g} %"
+            named = _told(one["conditions"], 32) if "conditions" in one else most
+            rows.append([named, one["rows"], *(_change(one["measured"], key) for key in metrics)])
     heads = [_heading("change of", title) for title in metrics.values()]
     print_table(
-        f"Changes measured by retraining, {effects['measured']['fits']} fits, with 95 % intervals",
-        ["rows where", "action", "rows", *heads],
+        f"Changes when rows are removed, measured by {effects['measured']['fits']} fits, with 95 % intervals",
+        ["removed", "rows", *heads],
         rows,
     )
 

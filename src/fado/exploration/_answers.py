@@ -29,7 +29,6 @@ TITLES = {
     "fnr_ratio": "false-negative-rate ratio",
     "selection_rate_ratio": "selection-rate ratio",
 }
-_VERBS = {"remove": "Removing", "halve": "Halving the weight of", "relabel": "Relabelling"}
 _RATIO = "fpr_ratio"
 _REACH = 1.96  # standard errors to either side: a 95 % interval
 _AT = f"at {100 * MAX_FPR:g} % false positives"
@@ -232,7 +231,7 @@ def answers(material: Material, attribute: Protected, parts: Mapping[str, Any]) 
             "Columns that reveal the group",
             _giveaway(attribute, material.excluded_columns(attribute.name), biases["base"], parts["columns"]),
         ),
-        "slice": ("Removing or changing slices", _slice(parts.get("effects"), parts["not_measured"])),
+        "slice": ("Removing slices", _slice(parts.get("effects"), parts["not_measured"])),
     }
     if parts["aim"] is not None:
         told["aim"] = (f"Cost of a ratio of {LINE}", parts["aim"]["ratios"][0]["sentences"][0])
@@ -326,14 +325,13 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
     """Say which slice changes the ratio most, as retraining measured it; or that none does, or why not."""
     if effects is None or effects["measured"] is None:
         return reason
-    tried = [one for one in effects["slices"] if any(one["measured"].values())]
+    tried = [one for one in effects["slices"] if one["measured"] is not None]
     if not tried:
         return "No slice of the rows differs from the others beyond chance, so none was tried."
     found = [
-        (abs(own["ratio_change"]), _VERBS[action], one, own)
+        (abs(one["measured"]["ratio_change"]), one, one["measured"])
         for one in tried
-        for action, own in one["measured"].items()
-        if own is not None and _is_measurable(own["ratio_change"], own["ratio_error"])
+        if _is_measurable(one["measured"]["ratio_change"], one["measured"]["ratio_error"])
     ]
     n_fits = effects["measured"]["fits"]
     fits = f"found on one half of the rows, measured on the other half, {n_fits:,} fits"
@@ -342,8 +340,8 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
         none = "None of the" if len(tried) > 1 else "The"
         verb = "changes" if len(tried) > 1 else "does not change"
         return f"{none} {several} tried {verb} the {effects['ratio']} measurably ({fits})."
-    _, action, one, own = max(found, key=lambda entry: entry[0])
-    said = f"{action} the {own['rows']:,} rows where {quoted(' and '.join(one['conditions']))} "
+    _, one, own = max(found, key=lambda entry: entry[0])
+    said = f"Removing the {own['rows']:,} rows where {quoted(' and '.join(one['conditions']))} "
     said += _moved(effects["ratio"], own["ratio_change"], own["ratio_error"])
     if effects["performance"] is not None and own["performance_change"] is not None:
         said += f" and {_moved(effects['performance'], own['performance_change'], own['performance_error'])}"

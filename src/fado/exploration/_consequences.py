@@ -1,10 +1,10 @@
-"""Measured changes of the model when rows are removed, weighted by half, or relabelled.
+"""Measured changes of the model when rows are removed.
 
 Influence ranks candidates, retraining measures them. The rows are split into two halves. Effects on the first
 half, the search rows, find slices and single rows that make groups less equal. The second half, the
 validation rows, measures. (The ranking models are also trained on validation rows, so the two halves are not
 fully independent.) In folds of the validation rows, models are trained on all other rows, with and without
-the change, and decide about the fold. The decisions about the same rows are compared, so that errors that
+the removal, and decide about the fold. The decisions about the same rows are compared, so that errors that
 both models make cancel out. The error of a change has two parts: the choice of validation rows, and the
 training of the models, which other folds would change.
 """
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import has_fit_parameter
 
 from fado._checks import check_classifier
 from fado._messages import COMPARE_TARGET
@@ -30,11 +29,9 @@ from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.exploration._biases import rank_correlation
 from fado.exploration._material import Bools, Codes, FloatArray, Material, Protected
 from fado.exploration._rows import (
-    ACTIONS,
     INFLUENCE,
     MOST_OF_A_CELL,
     MOST_SLICES,
-    contradicted_rows,
     find_slices,
     label_cells,
 )
@@ -45,18 +42,16 @@ from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
 
 Rows = npt.NDArray[np.int32]
 Places = npt.NDArray[np.intp]
-Change = tuple[str, Bools]  # "none", "remove", "halve" or "relabel", and the rows
 Decided = tuple[FloatArray, FloatArray]  # decisions and performance, of shape (repeats, validation rows)
 
 SHARES = (0.02, 0.05, 0.1)  # of the rows, the most harmful first
 FOLDS, REPEATS = 3, 2
 DRAWS = 2_000
-FITS_EACH = FOLDS * REPEATS  # of one way to change the rows
+FITS_EACH = FOLDS * REPEATS  # of one removal
 LEAST_FITS, MOST_FITS = 2 * FITS_EACH, 100_000
 CANDIDATES = 12
 LEAST_ROWS = 20  # of a group among those that its rate counts
 LEAST_SELECTED = 2  # negatives of a fold, at the budget
-LEAST_RELABELLED = 10
 _COUNTED = {"fpr_ratio": 0, "fnr_ratio": 1, "tpr_ratio": 1}  # the label whose rows a rate counts
 _METRICS = ("performance", "fairness", "max_fpr", "form")
 
@@ -74,7 +69,7 @@ def check_retraining(retrain: Any, estimator: Any) -> None:
 
 
 class Consequences:
-    """Candidates for a change of the rows, and the measured changes; the last column is the target."""
+    """Candidates for a removal, and the measured changes; the last column is the target."""
 
     def __init__(
         self,
@@ -109,7 +104,7 @@ class Consequences:
         """Give the results for an attribute; empty if nothing was measured.
 
         ``effects`` are those of the searched rows on ratio and performance, by influence, or None if the
-        values themselves are effects; ``slices`` have the ``measured`` changes by action and the forecast;
+        values themselves are effects; ``slices`` have the ``measured`` changes and the forecast;
         then there are the ``curve``, whether forecasts are ``trusted``, and how changes were ``measured``.
         """
         return self._found.get(attribute.name, {})
@@ -176,7 +171,7 @@ class Consequences:
                 figures = compared.change(untouched, after)
                 for metric, spread in noise.items():
                     figures[f"{metric}_error"] = float(np.hypot(figures[f"{metric}_error"], spread))
-                found[key[1:]] = {"rows": int(changes[key][1].sum())} | figures
+                found[key[1:]] = {"rows": int(changes[key].sum())} | figures
             before = compared.level(untouched)
             self._found[one.name] = _told(candidates[one.name], found, before["ratio"]) | {
                 "effects": None if effects is None else (effects[one.name], effects["y"]),
@@ -207,7 +202,11 @@ class Consequences:
             validated = search[dealt == part]
             train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), validated)
             valuator = TreeInfluence(
-                self._ranking(), random_state=material.seed, n_jobs=self._workers, **self._influence
+                self._ranking(),
+                random_state=material.seed,
+                n_jobs=self._workers,
+                progress=self._progress,
+                **self._influence,
             )
             values = valuator.fit_problem(problem.take(train), problem.take(validated)).valuation_
             counts[train] += 1
@@ -271,33 +270,22 @@ class Consequences:
 
     def _plan(
         self, candidates: dict[str, dict[str, Any]], n_changes: int
-    ) -> dict[tuple[str, str, int], Change]:
-        """List the changes that are tried, by attribute, action and number, the most important first.
+    ) -> dict[tuple[str, str, int], Bools]:
+        """Give the rows of the removals that are tried, by attribute, kind and number.
 
-        Every attribute has its share: removals of slices, then the curve, then the other actions.
+        Every attribute has its share of the fits: one slice, the curve, then the other slices.
         """
-        sample, agreement = self.material.sample, self.material.agreement("y")
-        each = max(1, n_changes // len(candidates))
-        weighed = self._estimator is None or has_fit_parameter(self._estimator, "sample_weight")
-        wrong = None if agreement is None else contradicted_rows(self.material, agreement)[sample]
-        found: dict[tuple[str, str, int], Change] = {}
+        sample, each = self.material.sample, max(1, n_changes // len(candidates))
+        found: dict[tuple[str, str, int], Bools] = {}
         for name, own in candidates.items():
-            removals: list[tuple[str, int, Change]] = []
-            others: list[tuple[str, int, Change]] = []
-            for j, (_, rows) in enumerate(own["slices"]):
-                mask = rows[sample]
-                removals.append(("remove", j, ("remove", mask)))
-                if weighed:
-                    others.append(("halve", j, ("halve", mask)))
-                if wrong is not None and (mask & wrong).sum() >= LEAST_RELABELLED:
-                    others.append(("relabel", j, ("relabel", mask & wrong)))
-            curve = [("curve", j, ("remove", mask)) for j, mask in enumerate(own["curve"]) if mask.any()]
-            planned = [*removals[: max(1, each - len(curve))], *curve, *others][:each]
-            found |= {(name, action, j): change for action, j, change in planned}
+            slices = [("slice", j, rows[sample]) for j, (_, rows) in enumerate(own["slices"])]
+            curve = [("curve", j, mask) for j, mask in enumerate(own["curve"]) if mask.any()]
+            planned = [*slices[: max(1, each - len(curve))], *curve][:each]
+            found |= {(name, kind, j): mask for kind, j, mask in planned}
         return found
 
-    def _decided(self, cells: Codes, held: Rows, changes: Sequence[Change]) -> list[Decided]:
-        """Train models on all rows but a fold of the validation rows: with no change, and with each."""
+    def _decided(self, cells: Codes, held: Rows, removals: Sequence[Bools]) -> list[Decided]:
+        """Train models on all rows but a fold of the validation rows, and without each removal."""
         from lightgbm import LGBMClassifier
 
         seed, problem = self.material.seed, self._problem
@@ -308,10 +296,10 @@ class Consequences:
             generator = np.random.default_rng([seed, 12, repeat])
             folds = deal_rows(cells[held], [1 / FOLDS] * FOLDS, generator, blocks)
             places += [(repeat, folds == fold) for fold in np.unique(folds)]
-        every = [("none", np.zeros(problem.n_rows, dtype=np.bool_)), *changes]
+        every = [np.zeros(problem.n_rows, dtype=np.bool_), *removals]
         tasks = [
-            changed_task(problem, estimator, change, held[fold], seed + repeat)
-            for change in every
+            task_without(problem, estimator, removed, held[fold], seed + repeat)
+            for removed in every
             for repeat, fold in places
         ]
         kind: Any = engine_class(estimator, problem.table)
@@ -359,13 +347,13 @@ class Consequences:
 def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now: float) -> dict[str, Any]:
     """Add the measured changes to each candidate; forecasts are limited to possible ratios."""
 
-    def figures(action: str, number: int) -> dict[str, Any] | None:
-        told = found.get((action, number))
+    def figures(kind: str, number: int) -> dict[str, Any] | None:
+        told = found.get((kind, number))
         return None if told is None or np.isnan([told["ratio_change"], told["ratio_error"]]).any() else told
 
     slices, curve = [], [figures("curve", j) for j in range(len(SHARES))]
-    removals = [figures("remove", j) for j in range(len(own["slices"]))]
-    trusted = _is_trusted(own["forecasts"], [*removals, *curve])
+    removed = [figures("slice", j) for j in range(len(own["slices"]))]
+    trusted = _is_trusted(own["forecasts"], [*removed, *curve])
     for number, (one, mask) in enumerate(own["slices"]):
         on_ratio, on_performance = own["forecasts"][number]
         is_told = trusted and np.isfinite(on_ratio)
@@ -376,10 +364,10 @@ def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now
                 "forecast": own["forecasts"][number],
                 "ratio_change": float(np.clip(on_ratio, -now, 1 - now)) if is_told else None,
                 "performance_change": float(on_performance) if is_told else None,
-                "measured": {action: figures(action, number) for action in ACTIONS},
+                "measured": removed[number],
             }
         )
-    slices.sort(key=lambda one: -(one["measured"]["remove"] or {"ratio_change": -np.inf})["ratio_change"])
+    slices.sort(key=lambda one: -(one["measured"] or {"ratio_change": -np.inf})["ratio_change"])
     points = [
         {"share": share, "rows": int(mask.sum()), "measured": measured}
         for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
@@ -410,20 +398,12 @@ def most_harmful(effects: FloatArray, share: float, cells: Codes) -> Bools:
     return marked
 
 
-def changed_task(problem: Problem, estimator: Any, change: Change, scored: Rows, seed: int) -> Task:
-    """Train on all rows but those to be scored, with some rows removed, halved in weight, or relabelled."""
-    (action, marked), weights, target = change, problem.sample_weight, problem.target
-    inside = np.ones(problem.n_rows, dtype=np.bool_)
+def task_without(problem: Problem, estimator: Any, removed: Bools, scored: Rows, seed: int) -> Task:
+    """Train on all rows but those to be scored and those removed."""
+    inside = ~removed
     inside[scored] = False
-    if action == "remove":
-        inside &= ~marked
-    if action == "halve":
-        weights = (np.ones(problem.n_rows) if weights is None else weights) * np.where(marked, 0.5, 1.0)
-    if action == "relabel":
-        labels = np.where(marked, 1 - target.labels, target.labels).astype(target.labels.dtype)
-        target = replace(target, labels=labels)
-    rows = np.flatnonzero(inside).astype(np.int32)
-    return Task(estimator, target, rows, seed, scored, None if weights is None else weights[rows])
+    rows, weights = np.flatnonzero(inside).astype(np.int32), problem.sample_weight
+    return Task(estimator, problem.target, rows, seed, scored, None if weights is None else weights[rows])
 
 
 class GroupDecisions:

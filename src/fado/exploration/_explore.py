@@ -1,4 +1,4 @@
-"""Explore a table and its values, and show the result as data, as a page or as charts."""
+"""Explore a table and its values, and show the result as data or as a page."""
 
 from __future__ import annotations
 
@@ -24,16 +24,14 @@ from fado.exploration._material import (
     show_groups,
     tell_left_out,
 )
-from fado.exploration._pool import pool_part, read_pool
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
-from fado.reporting import explore_chart, explore_page, page_in_frame, without_nan
+from fado.reporting import explore_page, page_in_frame, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
 if TYPE_CHECKING:
-    import altair
     import pandas as pd
 
 _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
@@ -41,7 +39,7 @@ _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger s
 
 @insert_parameters()
 class Exploration:
-    """The result of an exploration, as data, as a page and as single charts.
+    """The result of an exploration, as data and as a page.
 
     `explore` and `explore_files` return it.
 
@@ -97,8 +95,7 @@ class Exploration:
             ``measured_ratio_error`` are the change when the slice is removed and its standard error, likewise
             for the performance; they are NaN for slices without retraining. ``ratio_change`` and
             ``performance_change`` are forecasts, NaN unless forecasts agree with the measured changes on this
-            table. ``changes``: the measured changes for every ``action`` that was tried on a slice:
-            "remove", "halve" (the weights) and "relabel" (the rows whose label models contradict).
+            table. ``changes``: every removal that was measured, of slices and of the most harmful rows.
             ``curve``: the changes when the most harmful 2, 5 and 10 % of the rows are removed.
 
         Raises
@@ -126,26 +123,6 @@ class Exploration:
         """
         return effect_frames(self._summary, attribute)
 
-    def chart(
-        self, name: str, attribute: str | None = None, *, utility: str = "linear", alpha: float = 0.5
-    ) -> altair.Chart | altair.LayerChart | altair.FacetChart | altair.HConcatChart:
-        """Draw one chart with Altair.
-
-        Parameters
-        ----------
-        name : str
-            "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; also "aim" if the values contain probabilities, "effects" if they are effects or
-            changes were measured, "removal" if changes were measured, and "pool" if there is a pool.
-        attribute : str, optional
-            A protected attribute; None means the first.
-        utility : {"linear", "difference", "cobb-douglas"}, default="linear"
-            For the chart "utility": the utility.
-        alpha : float, default=0.5
-            For the chart "utility": the weight of performance, a multiple of 0.05 in [0, 1].
-        """
-        return explore_chart(self._summary, name, attribute, utility, alpha)
-
     def _repr_html_(self) -> str:
         return page_in_frame(self.html(), height=800)
 
@@ -154,11 +131,9 @@ class Exploration:
         attributes = self._summary["attributes"]
         names = ", ".join(attribute["name"] for attribute in attributes)
         left_out = [f"{one['name']}: {one['left_out']}" for one in attributes if one["left_out"]]
-        pool = self._summary.get("pool")
-        beside = "" if pool is None else f", next to a pool of {pool['rows']:,}"
         sampled = about["sampled"]
         rows = f"{about['rows']:,}" + ("" if sampled is None else f" sampled of {sampled['of']:,}")
-        return "\n".join([f"Exploration of {rows} rows by {names}{beside}", *left_out])
+        return "\n".join([f"Exploration of {rows} rows by {names}", *left_out])
 
 
 @insert_parameters()
@@ -168,7 +143,6 @@ def explore(
     *,
     sensitive_features: Any,
     valuation: Valuation | None = None,
-    pool: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
     pos_label: Any = None,
@@ -197,10 +171,6 @@ def explore(
         The values of these rows; None computes them with `OutOfBagEntropy`. Rows without a value are left
         out. If the values contain probabilities (``OutOfBagEntropy(keep_probabilities=True)``, as those
         computed here), the page shows the cost of reaching a line.
-    pool : table, or tuple of a table and a Valuation, optional
-        Unlabelled rows, shown next to these. Columns are matched by name; other columns are ignored. The
-        models that value X also value the pool. If you pass `valuation`, pass the values of the pool too:
-        ``(table, valuator.value(table))``.
     sample_weight : array-like of shape (n_rows,), optional
         The weight of each row in the models, if values are computed or models are retrained. Effects are
         multiplied by the weights, scaled to a mean of 1. All other parts of the page count rows.
@@ -209,8 +179,8 @@ def explore(
     pos_label : label, optional
         The positive label. None means the larger of two labels; a target with more classes then has none.
     max_rows : int, default=50_000
-        The largest number of rows of X, and of the pool, that are searched for slices and used for the cost
-        of reaching a line. They are drawn at random. All other figures, also those of a slice that was found,
+        The largest number of rows that are searched for slices and used for the cost of reaching a line. They
+        are drawn at random. All other figures, also those of a slice that was found,
         are about all rows.
     min_group_size : int, default=30
         Groups with at least this many rows are always compared. Smaller groups that are also less than 1 % of
@@ -220,11 +190,10 @@ def explore(
         Whether to show the entries of the most suspicious and the most harmful rows, not only their
         positions.
     retrain : int, default=120
-        How many models may be trained to measure the effect of removing rows, halving their weights or
-        relabelling them; 0 trains none, and the page then has no such figures. It needs a target with two
-        classes. One half of the rows (at most `max_rows`) finds candidates with :class:`TreeInfluence`, by
-        three more fits. On the other half, in folds, models trained on all other rows, with and without the
-        change, are compared.
+        How many models may be trained to measure the effect of removing rows; 0 trains none, and the page
+        then has no such figures. It needs a target with two classes. One half of the rows (at most
+        `max_rows`) finds candidates with :class:`TreeInfluence`, by three more fits. On the other half, in
+        folds, models trained on all other rows, with and without the candidate, are compared.
     estimator : classifier, optional
         The model that is retrained; None means LightGBM with its default settings. Pass the model that you
         use.
@@ -285,8 +254,9 @@ def explore(
         max_rows=max_rows,
         min_group_size=min_group_size,
         seed=random_state,
-        pool=None if pool is None else read_pool(pool, problem.table, valued=valuation is not None),
         z_exclude=z_exclude,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress, stability)
     return Exploration(made)
@@ -304,10 +274,10 @@ def summarise(
     """Summarise the material as plain data that can be written as JSON.
 
     There are ``about``, on the data and the values; one entry of ``attributes`` per protected attribute;
-    ``together``, the slider's part for a utility of several attributes (None for one); ``stability``, whether
-    another run would rank the rows the same way; and the ``pool`` of unlabelled rows, if any.
+    ``together``, the slider's part for a utility of several attributes (None for one); and ``stability``,
+    whether another run would rank the rows the same way.
     """
-    finder, pool = SliceFinder(material), material.pool
+    finder = SliceFinder(material)
     columns = [*finder.columns, binned_target(material, len(finder.columns))]
     consequences = Consequences(material, columns, retrain, estimator, n_jobs, progress)
 
@@ -340,7 +310,6 @@ def summarise(
             "together": _together(material, finder),
             "stability": stability_part(material, stability),
         }
-        | ({} if pool is None else {"pool": pool_part(material, pool)})
     )
 
 

@@ -26,7 +26,6 @@ from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
 if TYPE_CHECKING:
     from fado.exploration._files import Sampled
-    from fado.exploration._pool import Unlabelled
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -331,14 +330,10 @@ class Material:
         The positions of the explored rows among all rows; those without a value are left out.
     sample : ndarray
         Sorted positions among the explored rows, at most `max_rows`, for searches.
-    max_rows : int
-        How many rows are searched at most.
     min_group_size : int
         Groups with at least this many rows are always compared.
     seed : int
         Seed of the sample, and of the order of rows with equal utility.
-    pool : Unlabelled or None
-        Unlabelled rows, shown next to these.
     sampled : Sampled or None
         The larger table that these rows are a sample of.
     """
@@ -351,10 +346,8 @@ class Material:
     valuation: Valuation
     rows: npt.NDArray[np.intp]
     sample: npt.NDArray[np.intp]
-    max_rows: int
     min_group_size: int
     seed: int
-    pool: Unlabelled | None
     sampled: Sampled | None
 
     def __len__(self) -> int:
@@ -478,9 +471,10 @@ def read_material(
     max_rows: int,
     min_group_size: int,
     seed: int,
-    pool: Unlabelled | None = None,
     sampled: Sampled | None = None,
     z_exclude: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> Material:
     """Gather the data to be explored, and value the rows if that has not been done."""
     if not isinstance(max_rows, int | np.integer) or max_rows < 1:
@@ -490,13 +484,12 @@ def read_material(
         _ = problem.positive  # refuses an unknown label before rows are valued
         valuator = OutOfBagEntropy(
             random_state=seed,
-            keep_models=pool is not None,
             keep_probabilities=_can_aim(problem),
             z_exclude=z_exclude,
+            n_jobs=n_jobs,
+            progress=progress,
         ).fit_problem(problem)
         valuation = valuator.valuation_
-        if pool is not None:
-            pool = replace(pool, valuation=valuator.value(pool.source))
     if not isinstance(valuation, Valuation):
         raise TypeError(
             f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
@@ -526,10 +519,8 @@ def read_material(
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,
         sample=sample_rows(len(rows), max_rows, seed),
-        max_rows=max_rows,
         min_group_size=min_group_size,
         seed=seed,
-        pool=None if pool is None else pool.cut_to_valued(valuation, names),
         sampled=sampled,
     )
 

@@ -50,9 +50,8 @@ NAMED_LIMITS = 5
 MOST_ROWS = 10  # listed, of a group or of all
 MOST_SLICES = 8
 MOST_REMOVED = 0.2  # of the rows, by a slice
-MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any change may touch
+MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any removal may take
 PARENTS = 20  # conditions that others are joined to, beside those that are always tried
-ACTIONS = ("remove", "halve", "relabel")
 INFLUENCE = "influence"  # what TreeInfluence's values say of their algorithm
 _PREFIX = "effect of the row's weight on "
 _RATIOS = {
@@ -66,7 +65,7 @@ _MEASURED = [f"measured_{name}" for name in _CHANGES]
 _COLUMNS = {
     "cells": ["group", "label", "rows", "ratio_effect", "performance_effect"],
     "slices": ["slice", "rows", "share", "ratio_change", "performance_change", "p_value", *_MEASURED],
-    "changes": ["slice", "action", "rows", *_CHANGES],
+    "changes": ["slice", "rows", *_CHANGES],
     "curve": ["share", "rows", *_MEASURED],
 }
 
@@ -307,7 +306,7 @@ def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArr
     material, columns = consequences.material, consequences.columns
     slices = consequences.of(attribute).get("slices")
     if slices is None:
-        nothing = {"ratio_change": None, "performance_change": None, "measured": dict.fromkeys(ACTIONS)}
+        nothing = {"ratio_change": None, "performance_change": None, "measured": None}
         gains, cells = -on_ratio[material.sample], label_cells(material, attribute)
         slices = [
             {"found": one, "rows": one.rows(columns)} | nothing
@@ -361,16 +360,12 @@ def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, p
         return dict.fromkeys(_MEASURED) | {f"measured_{key}": own for key, own in (figures or {}).items()}
 
     slices = [one | {"slice": " and ".join(one["conditions"])} for one in part["slices"]]
+    curve = [one | {"slice": f"the most harmful {percent(one['share'])}"} for one in part["curve"]]
     rows = {
         "cells": part["cells"],
-        "slices": [one | measured(one["measured"]["remove"]) for one in slices],
-        "changes": [
-            {"slice": one["slice"], "action": action} | one["measured"][action]
-            for one in slices
-            for action in ACTIONS
-            if one["measured"][action] is not None
-        ],
-        "curve": [one | measured(one["measured"]) for one in part["curve"]],
+        "slices": [one | measured(one["measured"]) for one in slices],
+        "changes": [one | one["measured"] for one in [*slices, *curve] if one["measured"] is not None],
+        "curve": [one | measured(one["measured"]) for one in curve],
     }
     frames = {key: pd.DataFrame(own, columns=_COLUMNS[key]) for key, own in rows.items()}
     for frame in frames.values():
@@ -484,9 +479,9 @@ def keeps_cells(rows: Bools, cells: Codes) -> bool:
 class RemovalSearch(ConditionTable):
     """Search for slices to remove: conditions on one or two columns whose rows add up to the largest gain.
 
-    A gain is the increase of a metric when a row is removed. `SliceSearch` looks for a mean that differs;
+    A gain is the increase of a metric when a row is removed. `SliceFinder` looks for a mean that differs;
     this looks for a sum, the predicted gain of removing the whole slice. Very large slices are not searched,
-    since a first-order effect does not describe them. A slice must differ beyond chance, as in `SliceSearch`;
+    since a first-order effect does not describe them. A slice must differ beyond chance, as in `SliceFinder`;
     a second condition must do so inside either part, and must not reduce the gain of one part alone.
     """
 

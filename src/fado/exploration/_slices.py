@@ -29,7 +29,7 @@ from fado.exploration._material import (
     ShownGroups,
     written,
 )
-from fado.tabular import MISSING, Column, Variable
+from fado.tabular import MISSING, Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
 
@@ -81,17 +81,8 @@ class BinnedColumn:
 
 def binned_columns(material: Material) -> list[BinnedColumn]:
     """Cut every feature, and every protected attribute that is not among them, into readable parts."""
-    found = binned_features(material.columns, material.sample)
-    for attribute in material.attributes:
-        if attribute.position is None and not material.problem.table.positions(attribute.name):
-            found.append(_bin_variable(attribute.variable, len(found), material.sample))
-    return found
-
-
-def binned_features(columns: Sequence[Column], sample: Rows) -> list[BinnedColumn]:
-    """Cut features into readable parts, by the entries of some of the rows."""
-    found = []
-    for number, column in enumerate(columns):
+    found, sample = [], material.sample
+    for number, column in enumerate(material.columns):
         if column.levels is not None:
             found.append(_levels(number, column.name, column.codes(), column.levels, sample))
             continue
@@ -108,6 +99,9 @@ def binned_features(columns: Sequence[Column], sample: Rows) -> list[BinnedColum
         codes[np.isnan(numbers)] = -1
         names = [str(column.label_of(value)) for value in distinct]
         found.append(_levels(number, column.name, codes, names, sample))
+    for attribute in material.attributes:
+        if attribute.position is None and not material.problem.table.positions(attribute.name):
+            found.append(_bin_variable(attribute.variable, len(found), sample))
     return found
 
 
@@ -327,12 +321,12 @@ def _clearest_first(candidate: tuple[Key, float]) -> tuple[float, Key]:
     return -candidate[1], candidate[0]
 
 
-class SliceSearch:
-    """Search the rows of a sample for slices of different targets."""
+class SliceFinder:
+    """Find slices of one material's searched rows, and describe them over all its rows."""
 
-    def __init__(self, columns: Sequence[BinnedColumn], sample: Rows) -> None:
-        self.columns, self.sample = columns, sample
-        self._codes = [column.codes[sample].astype(np.intp) for column in columns]
+    def __init__(self, material: Material) -> None:
+        self.material, self.columns = material, binned_columns(material)
+        self._codes = [column.codes[material.sample].astype(np.intp) for column in self.columns]
 
     def find(
         self,
@@ -358,8 +352,8 @@ class SliceSearch:
         without : collection of int
             Numbers of the columns that conditions must not use.
         """
-        rows = slice(None) if among is None else np.flatnonzero(among[self.sample])
-        target = target[self.sample][rows]
+        rows = slice(None) if among is None else np.flatnonzero(among[self.material.sample])
+        target = target[self.material.sample][rows]
         if len(target) < 2 * FEWEST_MEMBERS or target.min() == target.max():
             return []
         centred = (target - target.mean()) * (1.0 if highest else -1.0)
@@ -367,14 +361,6 @@ class SliceSearch:
         columns = [column for column in self.columns if column.number not in unasked]
         codes = {column.number: self._codes[column.number][rows] for column in columns}
         return _BeamSearch(columns, codes, centred).clearest(most)
-
-
-class SliceFinder(SliceSearch):
-    """Find slices of one material, and describe them over all its rows."""
-
-    def __init__(self, material: Material) -> None:
-        self.material = material
-        super().__init__(binned_columns(material), material.sample)
 
     def gives_away(self, attribute: Protected) -> list[dict[str, Any]]:
         """Describe the slices whose rows reveal their group: models are most certain about it.

@@ -29,7 +29,7 @@ from fado.exploration._material import (
 from fado.exploration._slices import BinnedColumn, SliceFinder, SlicePool, usable_utilities
 from fado.interventions import PrevalenceSampling, minmax
 from fado.tabular import Groups, Variable, mean_one, small_groups
-from fado.valuation import Valuation, read_stability
+from fado.valuation import read_stability
 
 BINS = 20
 ALPHAS = tuple(step / 20 for step in range(21))
@@ -231,17 +231,22 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
     ``counts`` has one row per bin of the attribute's value and one column per bin of the target's.
     """
     names, unit, groups = ("y", attribute.name), material.is_unit(attribute.name), attribute.groups
-    cuts, valuation, positive = _cuts(material, attribute), material.valuation, material.is_positive
+    valuation, positive = material.valuation, material.is_positive
+    cuts = [cut_of(material, variable) for variable in (material.target, attribute.variable)]
+    across, up = (binned(valuation[name], material.span(name)) for name in names)
     corners = []
-    for corner, meaning, (rows,) in _corners(material, attribute, valuation):
+    for unsure_y, unsure_z, name, meaning in _CORNERS if unit else _OTHER_CORNERS:
+        unsure = [valuation[own] >= cut.number for own, cut in zip(names, cuts, strict=True)]
+        rows = (unsure[0] == unsure_y) & (unsure[1] == unsure_z)
         n_rows = int(rows.sum())
         known = n_rows >= FEWEST_MEMBERS
         errors = [valuation.field("standard_error", name)[rows] for name in names]
         corners.append(
             {
-                "name": corner["name"],
+                "name": name,
                 "meaning": meaning,
-                **corner,
+                "unsure_of_target": unsure_y,
+                "unsure_of_attribute": unsure_z,
                 "rows": n_rows,
                 "share": n_rows / len(material),
                 "share_per_group": groups.per_row(groups.count(rows), groups.sizes),
@@ -251,7 +256,7 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
             }
         )
     return {
-        "counts": _counts(material, attribute, valuation),
+        "counts": np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist(),
         "scales": {
             key: {**material.span(name)._asdict(), "cut": cut.number}
             for key, name, cut in zip(("v_y", "v_z"), names, cuts, strict=True)
@@ -265,38 +270,6 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
         "corners": corners,
         "groups": list(groups.names),
     }
-
-
-def pool_plane(material: Material, attribute: Protected, pool: Valuation) -> dict[str, Any]:
-    """Count the rows of a pool by the same values, and in the corners next to the labelled rows."""
-    corners = [
-        corner
-        | {"rows": int(own.sum()), "share": float(own.mean()), "labelled_share": float(labelled.mean())}
-        for corner, _, (own, labelled) in _corners(material, attribute, pool, material.valuation)
-    ]
-    return {"counts": _counts(material, attribute, pool), "corners": corners}
-
-
-def _corners(
-    material: Material, attribute: Protected, *valuations: Valuation
-) -> Iterator[tuple[dict[str, Any], str, list[Bools]]]:
-    """Go through the corners: their names, their meanings, and their rows of each valuation."""
-    cut_y, cut_z = (cut.number for cut in _cuts(material, attribute))
-    for unsure_y, unsure_z, name, meaning in _CORNERS if material.is_unit(attribute.name) else _OTHER_CORNERS:
-        rows = [
-            ((own["y"] >= cut_y) == unsure_y) & ((own[attribute.name] >= cut_z) == unsure_z)
-            for own in valuations
-        ]
-        yield {"name": name, "unsure_of_target": unsure_y, "unsure_of_attribute": unsure_z}, meaning, rows
-
-
-def _cuts(material: Material, attribute: Protected) -> tuple[Cut, Cut]:
-    return cut_of(material, material.target), cut_of(material, attribute.variable)
-
-
-def _counts(material: Material, attribute: Protected, valuation: Valuation) -> list[list[int]]:
-    across, up = (binned(valuation[name], material.span(name)) for name in ("y", attribute.name))
-    return np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist()
 
 
 def columns_part(material: Material, attribute: Protected, columns: Sequence[BinnedColumn]) -> dict[str, Any]:

@@ -241,7 +241,9 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         """Return the values, passed in or computed, and every row's utility; None if no row needs one."""
         checked_utility(self.utility)  # before rows are valued, which takes time
         if valuation is None:
-            valuation = value_rows(self.valuator, problem, given, getattr(self, "random_state", None))
+            settings = {name: getattr(self, name) for name in ("n_jobs", "progress") if hasattr(self, name)}
+            seed = getattr(self, "random_state", None)
+            valuation = value_rows(self.valuator, problem, given, seed, **settings)
         return valuation, row_utilities(self.utility, valuation, problem)
 
     def __sklearn_tags__(self) -> Any:
@@ -291,7 +293,9 @@ class NoIntervention(BaseIntervention):
         return TrainingSet(rows[deal_rows(cells, [self.share, 1 - self.share], drawn) == 0])
 
 
-def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_state: Any) -> Any:
+def value_rows(
+    valuator: Any, problem: Problem, given: dict[str, Any], random_state: Any, **settings: Any
+) -> Any:
     """Value the rows of a problem with a clone of a valuator.
 
     Parameters
@@ -304,6 +308,8 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
         What the user passed, ``X``, ``y`` and the keywords of `fit`, for other valuators.
     random_state : int, RandomState or None
         The seed for a valuator without one.
+    **settings
+        Settings of the valuator that is used for None.
 
     Returns
     -------
@@ -317,7 +323,7 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
     check_instance("valuator", valuator)
     if valuator is not None and not hasattr(valuator, "fit"):
         raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
-    valuator = OutOfBagEntropy() if valuator is None else clone(valuator, safe=False)
+    valuator = OutOfBagEntropy(**settings) if valuator is None else clone(valuator, safe=False)
     parameters = valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
     if random_state is not None and parameters.get("random_state", 0) is None:
         valuator.set_params(random_state=random_state)

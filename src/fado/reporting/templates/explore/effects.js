@@ -1,7 +1,6 @@
 // The effects of rows on the model, for the attribute that is selected on the page.
 
 const REACH = 1.96; // errors to either side: a 95 % interval
-const ACTIONS = { remove: "removed", halve: "weight halved", relabel: "relabelled" };
 
 document.getElementById("values").before(
   el("section", { id: "effects" }, el("h2", {}, "Effects of rows on the model"), el("div", { "data-part": "" })));
@@ -135,7 +134,7 @@ function drawRemoval(box, effects) {
 }
 
 function drawEffectSlices(box, effects, about) {
-  const measured = effects.measured !== null, tried = Object.keys(ACTIONS).filter((key) => effects.slices.some((s) => s.measured && s.measured[key]));
+  const measured = effects.measured !== null;
   const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `Slices and the ${effects.ratio}` : "Slices to look at"),
     el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics are measured on validation data, which was not used to compute effects, with 95 % intervals." : " The effect of removing them was not measured."} Look at the rows of a slice before you delete any.`));
   box.append(card);
@@ -147,11 +146,8 @@ function drawEffectSlices(box, effects, about) {
   card.append(table([
     { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
     { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, known(s.p_value) ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
-    ...tried.map((action) => ({
-      label: ACTIONS[action], text: true,
-      of: (s) => (s.measured[action] ? metricsOf(effects).map(([key, title]) => el("span", { class: "condition" }, el("span", { class: "small" }, `${title} `), changeCell(s.measured[action], key))) : "not tried"),
-    })),
-    ...forecast.map(([key, title]) => ({ label: `${title}: forecast for removing`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
+    ...(measured ? metricsOf(effects).map(([key, title]) => ({ label: `change of ${title}`, of: (s) => (s.measured ? changeCell(s.measured, key) : "not tried") })) : []),
+    ...forecast.map(([key, title]) => ({ label: `${title}: forecast`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
   ], effects.slices));
   if (forecast.length && effects.forecast_note) card.append(el("p", { class: "small" }, name(effects.forecast_note)));
 }
