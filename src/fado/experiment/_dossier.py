@@ -131,13 +131,17 @@ def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
     if data.labels[1] not in classes:
         raise ValueError(f"`in_use` has the labels {classes}, not the positive label {data.labels[1]!r}.")
     try:
-        scores = model.predict_proba(frame[list(map(str, names))])[:, classes.index(data.labels[1])]
+        scored = np.asarray(model.predict_proba(frame[list(map(str, names))]))
+        scores: FloatArray = scored[:, classes.index(data.labels[1])]  # in their own precision
     except Exception as error:
         raise ValueError(
             f"`in_use` cannot score the rows of the search ({type(error).__name__}: {error}): pass a model "
             "that accepts these columns."
         ) from error
-    return np.asarray(scores, dtype=np.float64)
+    if np.isnan(scores).any():
+        row = int(np.argmax(np.isnan(scores)))
+        raise ValueError(f"`in_use` must score every row, got nan in row {row} of the {part} rows.")
+    return scores
 
 
 def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
