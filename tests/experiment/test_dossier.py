@@ -97,12 +97,20 @@ def test_a_model_in_use_reads_text_as_it_was_written():
     assert used["parts"]["validation"]["tpr"] == pytest.approx(selected[part.positive].mean())
 
 
+class Unsure(LogisticRegression):
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
 def test_a_model_in_use_that_cannot_be_compared(frontier):
     other = LogisticRegression().fit(X.fillna(0)[["income"]].rename(columns={"income": "salary"}), FRAUD)
     with pytest.raises(ValueError, match="needs the column 'salary', which the search does not have"):
         frontier.dossier(in_use=other)
     other = LogisticRegression().fit(X.fillna(0)[["income"]], FRAUD.map({0: "no", 1: "yes"}))
     with pytest.raises(ValueError, match="not the positive label 1"):
+        frontier.dossier(in_use=other)
+    other = Unsure().fit(X.fillna(0)[["income"]], FRAUD)
+    with pytest.raises(ValueError, match="`in_use` must score every row, got nan in row 0 of the validation"):
         frontier.dossier(in_use=other)
 
 

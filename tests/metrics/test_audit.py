@@ -246,7 +246,7 @@ def test_what_is_written_can_be_read(tmp_path):
             "of two values, 0 and 1 or labels, got 'later', 'no', 'yes': pass 0 and 1",
         ),
         ([0, 1, 0, 1], {"threshold": 0.5}, "are for scores, and these are decisions: leave them out"),
-        ([0.1, 0.2, np.nan, 0.4], {}, "`scores` must be finite, got nan in row 2"),
+        ([0.1, 0.2, np.inf, 0.4], {}, "`scores` must be finite, got inf in row 2; drop or fill such rows"),
         ([0, 1, 0, 1], {"least_share": 1.5}, r"`least_share` must be in \[0, 1\), got 1.5"),
         ([0, 1, 0, 1], {"confidence": 2}, r"`confidence` must be in \(0, 1\), got 2"),
         (
@@ -267,6 +267,31 @@ def test_what_cannot_be_audited(given, settings, message):
     settings = {"sensitive_features": list("aabb")} | settings
     with pytest.raises(ValueError, match=message):
         audit(y, given, **settings)
+
+
+@pytest.mark.parametrize("y", [None, [0, 1, 0, 1]])
+@pytest.mark.parametrize(
+    "given", [[0.0, np.nan, np.nan, 1.0], [0.2, np.nan, np.nan, 0.4], [False, None, None, True], [None] * 4]
+)
+def test_missing_decisions_are_refused_and_not_counted_as_selected(y, given):
+    first = given.index(None) if None in given else 1
+    message = f"in every row, got a missing value in row {first}, the first of {4 if first == 0 else 2}; drop"
+    with pytest.raises(ValueError, match=f"`scores_or_decisions` must hold a score or a decision {message}"):
+        audit(y, given, sensitive_features=list("aabb"), threshold=None)
+
+
+def test_rows_without_weight_set_no_threshold_and_a_label_needs_weight():
+    y, scores, groups = [0, 0, 1, 1, 1, 0], [0.2, 0.5, 0.6, 0.7, 0.9, 0.1], list("aabbab")
+    for weights in ([1, 1, 0, 1, 1, 1], [2, 1, 0, 3, 1, 1]):
+        report = audit(y, scores, sensitive_features=groups, max_fpr=0.2, sample_weight=weights)
+        assert report.about["threshold"] == threshold_at_fpr(y, scores, 0.2, sample_weight=weights) == 0.7
+        assert report.about["selected"] == 2
+    for given, weights in ((scores, [0, 0, 1, 1, 1, 0]), ([0, 1, 1, 0, 1, 1], [1, 1, 0, 0, 0, 1])):
+        for measured in (audit, evaluate):
+            with pytest.raises(
+                ValueError, match="`sample_weight` must be above zero in some row of each lab"
+            ):
+                measured(y, given, sensitive_features=groups, sample_weight=weights)
 
 
 def test_scores_without_labels_need_a_threshold():

@@ -1,5 +1,7 @@
 """Thresholds and the budgets that set them."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,18 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
 from sklearn.exceptions import UndefinedMetricWarning
 
-from fado.metrics import RATIO_NAMES, Budget, by_group, evaluate, measure, threshold_at_fpr, tpr_at_fpr
+from fado.metrics import (
+    RATIO_NAMES,
+    Budget,
+    audit,
+    by_group,
+    evaluate,
+    measure,
+    predicted_positive,
+    predictions_frame,
+    threshold_at_fpr,
+    tpr_at_fpr,
+)
 from fado.metrics._threshold import allowed_false_positives
 
 TRUTH = [0, 0, 0, 0, 1, 1, 1]
@@ -44,6 +57,28 @@ def test_a_threshold_above_all_scores_holds_in_their_precision(dtype):
     assert threshold == float(np.nextafter(dtype(0.7), dtype(1)))
     assert not (scores >= threshold).any()
     assert tpr_at_fpr([0, 0, 1, 0], scores, 0.5) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_every_function_compares_in_the_precision_of_the_scores(dtype):
+    y_true, groups = [0, 1, 0, 1, 0, 1], list("aabbab")
+    scores = np.array([0.1, 0.7, 0.7, 0.1, 0.7, 0.9], dtype=dtype)
+    saved = json.loads(json.dumps(threshold_at_fpr(y_true, scores, 0.7)))
+    assert dtype(saved) == dtype(0.7)
+    for threshold in (0.7, dtype(0.7), saved):
+        settings = {"sensitive_features": groups, "threshold": threshold}
+        assert predictions_frame(y_true, scores, **settings)["score"].tolist() == [0, 1, 1, 0, 1, 1]
+        assert audit(y_true, scores, **settings).about["selected"] == 4
+        assert by_group(y_true, scores, **settings)["selection_rate"].tolist() == [2 / 3, 2 / 3]
+        assert evaluate(y_true, scores, **settings)["fpr"] == 2 / 3
+        assert tpr_at_fpr(y_true, scores, 0.7) == 2 / 3
+
+
+def test_a_threshold_that_the_precision_cannot_hold_selects_nothing():
+    scores = np.array([0.1, 60_000.0], dtype=np.float16)
+    assert predicted_positive(scores, 1e6).tolist() == [False, False]
+    assert predicted_positive(scores, -1e6).tolist() == [True, True]
+    assert predicted_positive(np.array([0, 1]), 0.5).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("y_true", "pos_label"), [(list("nnnnyyy"), None), ([1, 1, 1, 1, 0, 0, 0], 0)])

@@ -333,6 +333,13 @@ def test_provenance_survives_plain_data():
     assert Provenance.from_dict(about.to_dict()) == about
 
 
+def test_values_that_are_all_missing_are_shown_without_a_warning():
+    valuation = Valuation.from_values({"y": [np.nan, np.nan], "sex": [np.nan, 0.5]})
+    assert valuation.summary().loc["y", ["mean", "5 %", "50 %", "95 %"]].isna().all()
+    assert valuation.summary().loc["sex", ["mean", "5 %", "50 %", "95 %"]].tolist() == [0.5] * 4
+    assert repr(valuation).startswith("Valuation of 2 rows")
+
+
 def test_text_of_a_file_is_escaped_in_a_notebook():
     valuation = Valuation.from_values({"y": [1.0]}).with_provenance(algorithm="<script>alert(1)</script>")
     assert "<script>" not in valuation._repr_html_()

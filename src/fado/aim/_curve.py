@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from fado.engine import combine_probabilities
-from fado.metrics import Budget, effective_sizes, lower_ratio_limit
+from fado.metrics import Budget, effective_sizes, lower_ratio_limit, predicted_positive
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -302,7 +302,7 @@ def curve_points(
         lines = [float(np.exp(-(1 - demand) * _width(limit.line))) for limit in limits]
         for _ in range(_ROUNDS):
             point = decided(demand, dual.solve(lines, corrections))
-            selected = decision_scores(knowledge, point.coefficients) >= point.threshold
+            selected = predicted_positive(decision_scores(knowledge, point.coefficients), point.threshold)
             if budget.kind != "threshold":
                 dual.share = float(spent @ selected)
             corrections = [
@@ -359,7 +359,7 @@ def point_of(
 ) -> Point:
     """Decide by scores at the threshold that keeps the budget, and count the results."""
     threshold = budget.threshold(rows.positive, scores, rows.weights)
-    selected = scores >= threshold
+    selected = predicted_positive(scores, threshold)
     tpr, fpr, rate = (
         float(np.average(selected[of], weights=rows.weights[of]))
         for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))

@@ -24,7 +24,7 @@ from fado.aim._learning import (
 from fado.aim._lines import chance_of_showing, log_factors_frame
 from fado.aim._scores import default_student, gather, tell_facts, with_test_rows
 from fado.aim._weights import search_weights
-from fado.metrics import Budget
+from fado.metrics import Budget, predicted_positive
 from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
     MIN_GROUP_SIZE,
@@ -376,7 +376,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Give the positive label to rows whose score is at least `threshold_`, else the other."""
         check_is_fitted(self)
-        is_positive = self.predict_proba(X)[:, self._positive] >= self.threshold_
+        is_positive = predicted_positive(self.predict_proba(X)[:, self._positive], self.threshold_)
         return self.classes_[np.where(is_positive, self._positive, 1 - self._positive)]
 
     def chance_on(self, n_rows: int) -> float:

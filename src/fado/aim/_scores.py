@@ -43,7 +43,7 @@ from fado.aim._learning import (
 )
 from fado.aim._lines import ALLOWANCE, Lines
 from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, detach
-from fado.metrics import Budget
+from fado.metrics import Budget, predicted_positive
 from fado.models import Facts, GroupRates, Part
 from fado.tabular import Problem, Table, columns_that_determine
 
@@ -142,7 +142,7 @@ class Aim:
         rows, knowledge = seen
         positive = self.problem.labels.is_positive
         counted = budget.counted(positive[rows])
-        selected = decision_scores(knowledge, point.coefficients) >= point.threshold
+        selected = predicted_positive(decision_scores(knowledge, point.coefficients), point.threshold)
         by_heart = float(np.average(selected[counted], weights=knowledge.weights[counted]))
         kind: Any = "fpr" if budget.kind == "fpr" else "selection_rate"
         spent: float = getattr(point, kind)
@@ -359,7 +359,7 @@ def _with_part(
 ) -> Facts:
     """Add the figures of another part of the data."""
     codes = [own.validation for own in lines.attributes]
-    decided, untouched = (scores >= threshold for scores, threshold in (after, before))
+    decided, untouched = (predicted_positive(*scored) for scored in (after, before))
     rates = [
         rate
         for groups in lines.groups(codes)

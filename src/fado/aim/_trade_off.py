@@ -12,7 +12,7 @@ from fado._checks import seed_from
 from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_scores
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
 from fado.aim._lines import Lines
-from fado.metrics import Budget
+from fado.metrics import Budget, predicted_positive
 from fado.tabular import MIN_GROUP_SIZE, Problem, check_min_group_size, group_rows, read_problem
 from fado.valuation import Valuation
 
@@ -199,7 +199,8 @@ def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> Float
     positive = np.flatnonzero(rows.positive)
     known, weights = knowledge.take(positive), rows.weights[positive]
     decided = [
-        (decision_scores(known, point.coefficients) >= point.threshold).astype(np.float64) for point in points
+        predicted_positive(decision_scores(known, point.coefficients), point.threshold).astype(np.float64)
+        for point in points
     ]
     found = []
     for own in decided:

@@ -93,7 +93,7 @@ def predict(
         check = chosen.check(inputs.features, labels, inputs.protected, date=date)
     scores = chosen.score_rows(read_table(data) if inputs is None else inputs.features)
     write_table(pa.table({"score": scores, "decision": chosen.decide(scores)}), out)
-    selected = int((scores >= chosen.threshold_).sum())
+    selected = int((chosen.decide(scores) == chosen.labels[1]).sum())
     print(
         f"{selected:,} of {len(scores):,} rows ({100 * selected / len(scores):.3g} %) are predicted "
         f"{chosen.labels[1]!r}: their score is at least {chosen.threshold_:.6g}."

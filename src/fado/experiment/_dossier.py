@@ -18,7 +18,7 @@ from fado._storage import replacing
 from fado.experiment._data import Data
 from fado.experiment._frame import handed_over, parameter_columns, tell_lines, untouched_row
 from fado.experiment._results import Results
-from fado.metrics import audit
+from fado.metrics import audit, predicted_positive
 from fado.reporting import render_page
 
 FloatArray = npt.NDArray[np.float64]
@@ -109,7 +109,7 @@ def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: An
     threshold = getattr(in_use, "threshold_", None)
     if threshold is None:
         threshold = results.config.evaluation.budget.threshold(own.positive, scores[part], own.weights)
-    decisions = {name: found >= threshold for name, found in scores.items()}
+    decisions = {name: predicted_positive(found, threshold) for name, found in scores.items()}
     return _Model(f"In use: {type(in_use).__name__}", {}, float(threshold), decisions)
 
 
@@ -131,13 +131,17 @@ def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
     if data.labels[1] not in classes:
         raise ValueError(f"`in_use` has the labels {classes}, not the positive label {data.labels[1]!r}.")
     try:
-        scores = model.predict_proba(frame[list(map(str, names))])[:, classes.index(data.labels[1])]
+        scored = np.asarray(model.predict_proba(frame[list(map(str, names))]))
+        scores: FloatArray = scored[:, classes.index(data.labels[1])]  # in their own precision
     except Exception as error:
         raise ValueError(
             f"`in_use` cannot score the rows of the search ({type(error).__name__}: {error}): pass a model "
             "that accepts these columns."
         ) from error
-    return np.asarray(scores, dtype=np.float64)
+    if np.isnan(scores).any():
+        row = int(np.argmax(np.isnan(scores)))
+        raise ValueError(f"`in_use` must score every row, got nan in row {row} of the {part} rows.")
+    return scores
 
 
 def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
@@ -145,7 +149,7 @@ def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
     frame = results.frame
     threshold = float(frame[f"{part}_threshold"].iloc[row])
     parts = ["validation", "test"] if part == "validation" else ["test"]
-    decisions = {name: results.scores(row, name) >= threshold for name in parts}
+    decisions = {name: predicted_positive(results.scores(row, name), threshold) for name in parts}
     columns = list(frame.columns)
     settings = frame.iloc[row][columns[: columns.index("training_rows")]].dropna()
     return _Model(title, simplify(settings.to_dict()), threshold, decisions)

@@ -15,7 +15,7 @@ from fado.experiment._settings import BUDGET_FIELDS, Config, Given, ratio_name
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import BaseScoreIntervention, intervention_entries, intervention_named
-from fado.metrics import RATIO_NAMES, Budget
+from fado.metrics import RATIO_NAMES, Budget, predicted_positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -331,7 +331,7 @@ def _sure(
             rows.positive,
             comparison.groups.codes,
             np.flatnonzero(~comparison.left_out),
-            results.scores(row, part) >= results.frame[f"{part}_threshold"].iloc[row],
+            predicted_positive(results.scores(row, part), results.frame[f"{part}_threshold"].iloc[row]),
             list(lines),
             sample_weight=rows.weights,
         )

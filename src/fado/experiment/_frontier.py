@@ -23,6 +23,7 @@ from fado.experiment._settings import Config, Given
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import intervention_entries
+from fado.metrics import predicted_positive
 from fado.models import ChosenModel, Facts, GroupRates, Part, summarize_columns
 from fado.valuation import Valuation
 
@@ -282,8 +283,8 @@ def train_choice(
                 part,
                 data.positive[data.parts[part]],
                 data.part(part).groups,
-                after[part] >= measured[part]["threshold"],
-                before[part] >= measured_before[part]["threshold"] if before else None,
+                predicted_positive(after[part], measured[part]["threshold"]),
+                predicted_positive(before[part], measured_before[part]["threshold"]) if before else None,
                 data.part(part).weights,
                 measuring.confidence,
             )

@@ -12,7 +12,7 @@ from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._material import Material, Protected, percent, plain_number, quoted
-from fado.metrics import Budget, lowest_threshold
+from fado.metrics import Budget, predicted_positive
 from fado.tabular import group_rows
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _decision_rates(material: Material, attribute: Protected) -> dict[str, list[
     if scored is None or seen or len(np.unique(scored[0])) < 2:
         return {}
     positive, scores = scored
-    decided = scores >= lowest_threshold(positive, scores, MAX_FPR)
+    decided = predicted_positive(scores, Budget("fpr", MAX_FPR).threshold(positive, scores))
     count = attribute.groups.count
     return {
         name: list(map(share, count(decided & rows).tolist(), count(rows).tolist()))

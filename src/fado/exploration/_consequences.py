@@ -36,7 +36,7 @@ from fado.exploration._rows import (
     label_cells,
 )
 from fado.exploration._slices import BinnedColumn
-from fado.metrics import lowest_threshold
+from fado.metrics import Budget, predicted_positive
 from fado.tabular import Problem, column_from, deal_rows, variable_from
 from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
 
@@ -321,7 +321,7 @@ class Consequences:
         (_, performance, max_fpr), problem = self.goal, self._problem
         positive = problem.labels.is_positive[rows]
         weights = None if problem.sample_weight is None else problem.sample_weight[rows]
-        decided = scores >= lowest_threshold(positive, scores, max_fpr, weights)
+        decided = predicted_positive(scores, Budget("fpr", max_fpr).threshold(positive, scores, weights))
         if performance == "tpr_at_fpr":
             return decided, np.where(positive, decided, np.nan)
         if performance == "accuracy":

@@ -26,7 +26,7 @@ from fado.metrics._rates import compared_counts as compared_counts
 from fado.metrics._rates import count_by_group as count_by_group
 from fado.metrics._rates import min_max_ratio as min_max_ratio
 from fado.metrics._threshold import Budget, threshold_at_fpr, tpr_at_fpr
-from fado.metrics._threshold import lowest_threshold as lowest_threshold
+from fado.metrics._threshold import predicted_positive as predicted_positive
 
 __all__ = [
     "RATIO_NAMES",

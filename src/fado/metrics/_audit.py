@@ -23,6 +23,8 @@ from fado.metrics._inputs import (
     check_between,
     encode_predictions,
     encode_target,
+    refuse_missing,
+    rows_of_weight,
 )
 from fado.metrics._intervals import (
     Floats64,
@@ -34,7 +36,7 @@ from fado.metrics._intervals import (
     upper_limits,
 )
 from fado.metrics._rates import RATIOS, Rate
-from fado.metrics._threshold import budget_of
+from fado.metrics._threshold import budget_of, predicted_positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,7 +245,7 @@ def audit(
     0       sex     m     4            0.75          1.00
     1       sex     f     4            0.25          0.33
     """
-    from fado.tabular import weights_of
+    from fado.tabular import one_column, weights_of
 
     check_between("confidence", confidence)
     check_count("min_group_size", min_group_size, 0, 10**12)
@@ -251,9 +253,12 @@ def audit(
         raise ValueError(f"`least_share` must be in [0, 1), got {least_share!r}.")
     target = None if y_true is None else encode_target(y_true, pos_label)
     positive, label = (None, None) if target is None else (target.positive, str(target.pos_label))
-    selected, scores, about = _decide(target, scores_or_decisions, max_fpr, threshold, budget, sample_weight)
-    variables = _attributes(sensitive_features, len(selected))
-    weights = weights_of(sample_weight, len(selected))
+    n_rows = len(one_column(scores_or_decisions, "scores_or_decisions") if positive is None else positive)
+    weights = weights_of(sample_weight, n_rows)
+    if positive is not None:
+        rows_of_weight(weights, positive)  # refuses a label without weight, as all metrics do
+    selected, scores, about = _decide(target, scores_or_decisions, max_fpr, threshold, budget, weights)
+    variables = _attributes(sensitive_features, n_rows)
     rows = _Rows(positive, selected, scores, weights, 1 - confidence)
     parts = [_Part(rows, own, min_group_size, least_share) for own in _combinations(variables)]
     frame = _joined(part.groups() for part in parts)
@@ -293,16 +298,17 @@ def _decide(
     max_fpr: float,
     threshold: float | None,
     budget: Any,
-    sample_weight: Any,
+    weights: Floats64 | None,
 ) -> tuple[Bools, Floats | None, dict[str, Any]]:
     """Return the selected rows, the scores if given, and how decisions were made."""
-    from fado.tabular import one_column, weights_of
+    from fado.tabular import one_column
 
     positive = None if target is None else target.positive
     column = one_column(given, "scores_or_decisions")
     if len(column) == 0:
         raise ValueError("`scores_or_decisions` must have at least one row, got none.")
     codes, values = column.encode()
+    refuse_missing(codes, "`scores_or_decisions` must hold a score or a decision")
     found = list(values)
     labels = [] if target is None else [target.neg_label, target.pos_label]
     are_decisions = all(value in (0, 1) for value in found) or all(value in labels for value in found)
@@ -336,10 +342,10 @@ def _decide(
     at, made = threshold, "given"
     if at is None:
         counted = np.zeros(n_rows, dtype=np.bool_) if positive is None else positive
-        at = limit.threshold(counted, scores, weights_of(sample_weight, n_rows))
+        at = limit.threshold(counted, scores, weights)
         made = f"{limit.kind} {limit.limit:g}"
     about = {"decided_by": "scores", "threshold": float(at), "threshold_from": made}
-    return scores >= at, scores, about
+    return predicted_positive(scores, at), scores, about
 
 
 def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:

@@ -28,7 +28,7 @@ from fado.metrics._inputs import (
 )
 from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
 from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, fpr_ratio, min_max_ratio, why_undefined
-from fado.metrics._threshold import Budget, budget_of, threshold_at_fpr
+from fado.metrics._threshold import Budget, budget_of, predicted_positive, threshold_at_fpr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,8 @@ def evaluate(
         The seed of the draws.
     {pos_label}
     threshold : float, default=None
-        Predict positive where ``scores >= threshold``, for example with a threshold from validation data.
+        Predict positive where ``scores >= threshold``, for example with a threshold from validation data. It
+        is rounded to the precision of the scores: 0.7 means ``float32(0.7)`` for ``float32`` scores.
         ``max_fpr`` then has no effect; compare it with the returned ``fpr``. None sets the threshold on these
         rows by the budget, as :func:`threshold_at_fpr` does.
     {sample_weight, min_group_size}
@@ -439,10 +440,9 @@ def predictions_frame(
     variables = read_variables(sensitive_features, len(positive))
     attributes = {own.name: pd.Series(group_rows([own]).by_row, dtype="str") for own in variables}
     if threshold is None:
-        weights, labels, counted = rows_of_weight(weights, positive, scores)
-        threshold = limit.threshold(labels, counted, weights)
+        threshold = limit.threshold(positive, scores, weights)
     decided = {  # Aequitas's names
-        "score": (scores >= threshold).astype(np.int64),
+        "score": predicted_positive(scores, threshold).astype(np.int64),
         "label_value": positive.astype(np.int64),
     }
     taken = [name for name in decided if name in attributes]

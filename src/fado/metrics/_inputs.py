@@ -89,8 +89,10 @@ def as_scores(scores: Any, n_rows: int) -> Floats:
         numbers = np.append(np.array(column.labels, dtype=np.float64), np.nan)[column.codes()]
     finite = np.isfinite(numbers)
     if not finite.all():
-        row = int(np.argmin(finite))
-        raise ValueError(f"`scores` must be finite, got {numbers[row]} in row {row}; drop or fill such rows.")
+        first = numbers[np.argmin(finite)]
+        raise ValueError(
+            f"`scores` must be finite, got {first} in {_first_of(~finite)}; drop or fill such rows."
+        )
     if getattr(scores, "dtype", None) == np.float16:  # Arrow computes with no numbers so short
         return numbers.astype(np.float16, copy=False)
     return numbers.astype(np.float32 if str(column.data.type) == "float" else np.float64, copy=False)
@@ -108,8 +110,9 @@ def read_scored(
 
 def threshold_of_decisions(scores: Floats, threshold: float | None, budget: Any) -> float | None:
     """Return the given threshold, or 1 for decisions of 0 and 1, which are used as they are."""
-    is_given = threshold is not None or budget is not None
-    return threshold if is_given or np.unique(scores).tolist() != [0.0, 1.0] else 1.0
+    if threshold is not None or budget is not None or not ((scores == 0) | (scores == 1)).all():
+        return threshold
+    return 1.0 if scores.min() < scores.max() else None
 
 
 def check_between(name: str, value: Any) -> None:
@@ -203,16 +206,25 @@ def _encode_labels(values: Any, name: str) -> tuple[NDArray[np.int32], Sequence[
 
     column = one_column(values, name)
     codes, entries = column.encode()
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        raise ValueError(
-            f"`{name}` must hold a label in every row, got a missing value in row {row}; drop such rows."
-        )
+    refuse_missing(codes, f"`{name}` must hold a label")
     labels = [column.label_of(entry) for entry in entries]
     for label in labels:
         if isinstance(label, float) and not np.isfinite(label):
             raise ValueError(f"`{name}` must hold finite labels, got {label}; drop such rows.")
     return codes, labels
+
+
+def refuse_missing(codes: NDArray[np.int32], rule: str) -> None:
+    """Refuse codes of missing entries, -1, which as positions would mean the last entry."""
+    if (codes < 0).any():
+        where = _first_of(codes < 0)
+        raise ValueError(f"{rule} in every row, got a missing value in {where}; drop such rows.")
+
+
+def _first_of(rows: Bools) -> str:
+    """Name the first of some rows, and their number."""
+    count = int(rows.sum())
+    return f"row {int(np.argmax(rows))}" + (f", the first of {count:,}" if count > 1 else "")
 
 
 def _check_length(values: Sized, n_rows: int, name: str) -> None:

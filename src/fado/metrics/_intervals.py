@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from fado._messages import list_names
 from fado.metrics._inputs import Bools, Floats, Integers, Weights
 from fado.metrics._rates import RATIOS, GroupCounts, Rate, compared_counts, count_by_group
-from fado.metrics._threshold import Budget
+from fado.metrics._threshold import Budget, predicted_positive
 
 Floats64 = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -305,7 +305,7 @@ class MeasuredRows:
     threshold: float
 
     def __post_init__(self) -> None:
-        predicted = self.scores.astype(np.float64) >= self.threshold
+        predicted = predicted_positive(self.scores, self.threshold)
         counted = (self.positive, predicted, self.codes, self.n_groups)
         self.n_predicted = int(predicted.sum())  # as rows are, whatever they weigh
         self.counts = count_by_group(*counted, self.weights)

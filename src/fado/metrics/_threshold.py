@@ -122,8 +122,8 @@ class Budget:
         scores : ndarray of shape (n,)
             Finite scores.
         weights : ndarray of shape (n,), default=None
-            The weight of each row, above zero; None is one for each. Shares are then shares of the total
-            weight.
+            The weight of each row, not negative; None is one for each. Shares are then shares of the total
+            weight. Rows of weight 0 count in no budget, and set no threshold.
 
         Returns
         -------
@@ -132,11 +132,17 @@ class Budget:
         """
         if self.kind == "threshold":
             return self.limit
+        if weights is not None and not weights[self.counted(positive)].any():
+            rows = "negative row" if self.kind == "fpr" else "row"
+            raise ValueError(
+                f"`sample_weight` must be above zero in some {rows} for {self}, got zero in all."
+            )
+        weights, positive, scores = rows_of_weight(weights, positive, scores, by_label=False)
         if self.kind == "top_k":
             if self.limit >= len(scores):
                 return float(scores.min())
             weights = None
-        return lowest_threshold(~self.counted(positive), scores, self.share(len(scores)), weights)
+        return _lowest_threshold(~self.counted(positive), scores, self.share(len(scores)), weights)
 
     def counted(self, positive: Bools) -> Bools:
         """Return which rows the budget is a share of: the negatives, or all rows."""
@@ -242,7 +248,7 @@ def threshold_at_fpr(
     check_between("max_fpr", max_fpr)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
     weights, positive, scores = rows_of_weight(weights, positive, scores)
-    return lowest_threshold(positive, scores, max_fpr, weights)
+    return Budget("fpr", max_fpr).threshold(positive, scores, weights)
 
 
 @insert_parameters(threshold_at_fpr)
@@ -272,36 +278,45 @@ def tpr_at_fpr(
     if scores.min() == scores.max():
         warn_undefined(f"`tpr_at_fpr` is undefined and set to NaN: all scores are {scores[0]}.")
         return float("nan")
-    found = scores[positive] >= lowest_threshold(positive, scores, max_fpr, weights)
-    return float(np.mean(found) if weights is None else np.average(found, weights=weights[positive]))
+    threshold = _lowest_threshold(positive, scores, max_fpr, weights)
+    detected = predicted_positive(scores[positive], threshold)
+    return float(np.mean(detected) if weights is None else np.average(detected, weights=weights[positive]))
 
 
-@insert_parameters(Budget.threshold)
-def lowest_threshold(
-    positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
-) -> float:
-    """Do the work of :func:`threshold_at_fpr` on NumPy arrays, without checks.
+def predicted_positive(scores: Floats, threshold: float) -> Bools:
+    """Return which rows are predicted positive: those that score at least the threshold.
+
+    The threshold is rounded to the precision of the scores, so that ``float32`` scores of 0.7 are at a
+    threshold of 0.7, and not just below it. A threshold that a budget set on scores is one of them, or the
+    next float above all, so that it is not changed, even after it was saved.
 
     Parameters
     ----------
-    {positive, scores}
-    max_fpr : float
-        The budget, in (0, 1).
-    {weights}
+    scores : ndarray
+        Scores.
+    threshold : float
+        The lowest score that is predicted positive.
 
     Returns
     -------
-    float
-        The lowest score that keeps the budget, or the next float above all scores.
+    ndarray of bool
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fado.metrics import lowest_threshold
-    >>> positive = np.array([False, False, True])
-    >>> lowest_threshold(positive, np.array([0.1, 0.4, 0.7]), max_fpr=0.5)
-    0.4
+    >>> from fado.metrics import predicted_positive
+    >>> predicted_positive(np.array([0.6, 0.7], dtype=np.float32), 0.7)
+    array([False,  True])
     """
+    precision = scores.dtype.type if np.issubdtype(scores.dtype, np.floating) else np.float64
+    with np.errstate(over="ignore"):  # what the precision cannot hold is above every score
+        return np.asarray(scores >= precision(threshold))
+
+
+def _lowest_threshold(
+    positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
+) -> float:
+    """Return the lowest score that keeps a budget of false positives, or the next float above all scores."""
     negatives = scores[~positive]
     if weights is None:
         first_over = len(negatives) - 1 - allowed_false_positives(len(negatives), max_fpr)

@@ -24,6 +24,7 @@ from fado.metrics import (
     count_by_group,
     measure,
     min_max_ratio,
+    predicted_positive,
     ratio_interval,
 )
 from fado.models._card import held_against, is_above
@@ -193,7 +194,7 @@ def check_line(
         left_out=small,
         confidence=level,
     )
-    counts = count_by_group(positive, scores >= threshold, groups.codes, len(groups))
+    counts = count_by_group(positive, predicted_positive(scores, threshold), groups.codes, len(groups))
     kept = compared_counts(counts, ~small)
     names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
     judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]

@@ -17,7 +17,7 @@ from fado._checks import check_choice
 from fado._records import label_from, label_to
 from fado._storage import replacing
 from fado.engine import Scorer
-from fado.metrics import predictions_frame
+from fado.metrics import predicted_positive, predictions_frame
 from fado.models._card import card_content
 from fado.models._check import Check, check_line, compare_columns, is_positive
 from fado.models._facts import ColumnSummary, Facts
@@ -291,7 +291,7 @@ class ChosenModel:
         -------
         ndarray of shape (n_rows,)
         """
-        return _as_array(self.labels)[(scores >= self.threshold_).astype(np.intp)]
+        return _as_array(self.labels)[predicted_positive(scores, self.threshold_).astype(np.intp)]
 
     def check(
         self, X: Any, y: Any, sensitive_features: Any, *, date: datetime.date | str | None = None

@@ -14,6 +14,7 @@ from fado.valuation._base import check_alignment as check_alignment
 from fado.valuation._base import read_validation as read_validation
 from fado.valuation._provenance import Provenance, Scale, SplitGains, TargetNote, VariableNote
 from fado.valuation._result import Valuation
+from fado.valuation._result import known_quantiles as known_quantiles
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._saved import read_lazily as read_lazily
 from fado.valuation._stability import read_stability as read_stability

@@ -291,7 +291,7 @@ class Valuation:
         rows = {}
         for name, scale in self.scales.items():
             value = self[name]
-            quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
+            quantiles = known_quantiles(value, [0.05, 0.25, 0.5, 0.75, 0.95])
             numbers = {
                 "mean": _mean(value),
                 **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
@@ -543,6 +543,12 @@ class Valuation:
 def rounded(number: float, scale: Scale) -> float:
     """Round a value in [0, 1] to three decimals, another, such as an effect, to three significant digits."""
     return round(number, 3) if scale.is_unit else float(f"{number:.3g}")
+
+
+def known_quantiles(values: FloatArray, shares: Sequence[float]) -> list[float]:
+    """Return the quantiles of the values that are not NaN; NaN if all are."""
+    known = values[~np.isnan(values)]
+    return np.quantile(known, shares).tolist() if len(known) else [float("nan")] * len(shares)
 
 
 def _mean(values: FloatArray) -> float:

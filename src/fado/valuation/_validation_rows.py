@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fado._checks import check_choice
 from fado._messages import COMPARE_TARGET, list_names, warn_user
-from fado.metrics import RATIO_NAMES, lowest_threshold, measure
+from fado.metrics import RATIO_NAMES, Budget, measure, predicted_positive
 from fado.tabular import (
     MIN_GROUP_SIZE,
     Labels,
@@ -121,9 +121,9 @@ class ValidationRows:
 
     def decide(self, scores: FloatArray, max_fpr: float) -> Bools:
         """Predict rows positive from the lowest score that keeps the budget of false positives."""
-        counted = self.weights > 0
-        weights = _unequal(self.weights[counted])
-        return scores >= lowest_threshold(self.positive[counted], scores[counted], max_fpr, weights)
+        return predicted_positive(
+            scores, Budget("fpr", max_fpr).threshold(self.positive, scores, self.weights)
+        )
 
     def measure(
         self, scores: FloatArray, performance: str, fairness: str, max_fpr: float
@@ -133,9 +133,13 @@ class ValidationRows:
         More is always better, so a log-loss is negative; accuracy is at a threshold of 0.5; a ratio is
         measured at the lowest threshold that keeps the budget. NaN if a metric is undefined.
         """
-        measured, weights = {}, _unequal(self.weights)
+        measured: dict[str, float] = {}
         for own in self.attributes:
-            about: dict[str, Any] = {"max_fpr": max_fpr, "sample_weight": weights, "left_out": ~own.compared}
+            about: dict[str, Any] = {
+                "max_fpr": max_fpr,
+                "sample_weight": self.weights,
+                "left_out": ~own.compared,
+            }
             metrics, _ = measure(self.positive, scores, own.codes, own.names, **about)
             measured[own.name] = metrics[fairness]
         if performance == "tpr_at_fpr":
@@ -338,7 +342,3 @@ def _compared_groups(variable: Variable, name: str) -> ValidationGroups:
             f"{groups.names[int(np.argmax(groups.sizes))]}: there is nothing to compare; leave it out."
         )
     return ValidationGroups(name, groups.codes, groups.names, ~small)
-
-
-def _unequal(weights: FloatArray) -> FloatArray | None:
-    return None if (weights == 1.0).all() else weights
