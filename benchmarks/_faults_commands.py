@@ -12,10 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 
-import pandas as pd
-
 from _faults_process import MOVING, Forked, Watched, calls_of, wait_until
-from fado import OnlineEntropy, Valuation, load_model, value_files
+from fado import OnlineEntropy, Valuation, load_model
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
 from fado.experiment._store import DATABASE, Store
@@ -108,15 +106,6 @@ def save_online(saved, out):
     OnlineEntropy.load(saved).save(out)
 
 
-def value_frame(data, out):
-    from dask import dataframe
-
-    # of files that Dask reads itself, each process has a frame that is another one to Dask
-    frame = dataframe.from_pandas(pd.read_parquet(data), npartitions=2)
-    how = {"memory": "1GB", "train_rows": 500, "n_bags": 2, "unseen_fraction": 0.5, "n_jobs": 1}
-    value_files(frame, target="fraud_bool", protected="customer_age>=50", out=out, **how)
-
-
 def run_experiment(config, store):
     Experiment.from_toml(config).run(store, n_jobs=1, isolated=False)
 
@@ -169,7 +158,6 @@ def writings(folder, place, store):
         "new rows": out("value", new, "--models", folder / "models", *ONE_JOB, name="v.csv"),
         "value parts": Writing([*by_parts, "--out", place / "values"], None, Valuation.load),
         "value joined": out(*by_parts, name="v.parquet"),
-        "value frame": Writing([value_frame, data, place / "v.parquet"], file("v.parquet")),
         "sample": out("sample", data, *valued, "--alpha", 0.5, name="s.parquet"),
         "sample parts": out("sample", files, *parts_valued, "--alpha", 0.5, name="s", old=False),
         "reweigh": out("reweigh", data, *valued, "--alpha", 0.5, name="r.csv"),

@@ -5,7 +5,7 @@
 Tables as in fraud detection (1.5 % positives, a third of the columns coarse) are generated into Parquet files
 of 500,000 rows below `--folder`, unless they stand there. Each is valued by `fado.value_files` in a process
 of its own, which tells the most memory that it held at once; the bound is `--memory`, and 1.2 times that plus
-300 MB is what a run may take. `--train-rows` leaves out the learning curve. A run that was ended goes on when
+300 MB is what a run may take. A run that was ended goes on when
 the benchmark is started again: its time is then that of the rest, which is said.
 
 Up to `--compare` rows the same table is valued in memory too, by `OutOfBagEntropy` with seeds 0 and 1: the
@@ -50,7 +50,6 @@ print(json.dumps({
     "seconds": time.monotonic() - start,
     "peak": peak_resident(),
     "train_rows": told["train_rows"],
-    "agreement": told.get("learning_curve", {}).get("agreement", {}),
 }))
 """
 
@@ -175,16 +174,15 @@ def main():
     parser.add_argument("--picture", type=Path, help="draw the figures of --json")
     parser.add_argument("--keep", action="store_true", help="keep the tables and the values")
     arguments = parser.parse_args()
-    print(f"{'rows':>13}{'seconds':>9}{'rows/s':>9}{'peak MB':>9}{'train rows':>12}  estimated agreement")
+    print(f"{'rows':>13}{'seconds':>9}{'rows/s':>9}{'peak MB':>9}{'train rows':>12}")
     for n_rows in arguments.rows:
         folder = arguments.folder / f"{n_rows}x{arguments.columns}"
         out = arguments.folder / f"{n_rows}x{arguments.columns}-values"
         generate(folder, n_rows, arguments.columns)
         told = value(folder, out, arguments.memory, arguments.train_rows)
-        agreement = ", ".join(f"{name} {own:.3f}" for name, own in told["agreement"].items())
         print(
             f"{n_rows:>13,}{told['seconds']:>9.0f}{n_rows / told['seconds']:>9,.0f}{told['peak'] / 1e6:>9.0f}"
-            f"{told['train_rows']:>12,}  {agreement}{' (the rest of a run)' if told['resumed'] else ''}",
+            f"{told['train_rows']:>12,}{' (the rest of a run)' if told['resumed'] else ''}",
             flush=True,
         )
         figures = {"rows": n_rows, "memory": arguments.memory, **told}

@@ -26,7 +26,7 @@ for month, rows in make_account_fraud(12_000, random_state=0).groupby("month"):
     rows.to_parquet(months / f"{month + 1}.parquet", index=False)
 
 # %%
-# The plan: what will be done, in how much memory and time.
+# The plan: what will be done, and in how much memory.
 asked = {"target": "fraud_bool", "protected": "customer_age>=50", "drop": ["month"], "n_jobs": 1}
 print(plan_files(months, memory="1GB", **asked))
 

@@ -73,7 +73,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(folder, tmp_path):
         "value", folder / "0.parquet", *ASKED, "--dry-run", "--train-rows", 100, "--out", tmp_path / "v"
     )
     assert result.exit_code == 0, result.stderr
-    assert "100 per bag (as asked for), 5 bags, 3 variables" in result.stdout
+    assert "100 per bag at most, 5 bags, 3 variables" in result.stdout
     assert "Values of" not in result.stdout
     assert not list(tmp_path.iterdir())
 

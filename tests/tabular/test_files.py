@@ -298,6 +298,9 @@ def test_lists_that_cannot_be_meant(folder):
         open_source([])
     with pytest.raises(TypeError, match=r"`paths` must hold paths, got 3\."):
         open_source([3])
+    for wrong in (3, pd.DataFrame({"a": [1]})):
+        with pytest.raises(TypeError, match=r"must name files or directories, got (int|DataFrame): write a"):
+            open_source(wrong)
 
 
 def test_a_path_that_the_system_refuses():

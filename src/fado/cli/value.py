@@ -82,7 +82,7 @@ def value(
     memory : SIZE, default=three quarters of the free memory
         Read the table in parts, and use at most this much memory, such as 4GB. Run the same command again to
         resume a stopped run.
-    train_rows : N, default=by memory and a learning curve
+    train_rows : N, default=as many as fit into memory, at most 400,000
         For a table that is read in parts: how many rows the models of each bag are trained on.
     dry_run : flag
         Only print how the table would be read.
@@ -352,14 +352,7 @@ def _value_files(
         print_table(f"Protected attribute {name}", header, rows)
         print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, ())) or 'none'}")
     told = valuation.metadata
-    learnt = f"Models were trained on {told['train_rows']:,} of {told['n_rows']:,} rows per bag"
-    curve = told.get("learning_curve", {})
-    if curve.get("agreement"):
-        shown = ", ".join(f"{own:.3f} for {name}" for name, own in curve["agreement"].items())
-        learnt += f"; estimated rank correlation with models of {curve['compared_with']:,} rows: {shown}"
-    print(learnt + ".")
-    if curve.get("more_rows_would_help"):
-        print("More rows would still change the ranks: raise `--memory`, or set `--train-rows`.")
+    print(f"Models were trained on {told['train_rows']:,} of {told['n_rows']:,} rows per bag.")
     sizes = {"bags": told["n_bags"], "train-rows": told["train_rows"]}
     print_settings({"valuator": DEFAULT, **sizes, "weight": named["weight"], "seed": told["seed"]})
     print(f"Values of {len(valuation):,} rows written to {out}")

@@ -36,15 +36,14 @@ def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Se
         The table that holds the source columns.
     expression : str
         A column's name, or a comparison such as ``"customer_age>=50"`` with one of ``>=``, ``>``, ``<=``,
-        ``<``, ``==``, ``!=`` and ``in``, which takes a list: ``"race in [White, Asian]"``. ``&`` or ``and``
-        joins comparisons that all must hold, ``|`` or ``or`` those of which one must:
-        ``"age_65==1 | age_75==1"``. ``&`` binds tighter than ``|``; parentheses change that.
+        ``<``, ``==``, ``!=`` and ``in``, which takes a list: ``"race in [White, Asian]"``. ``&`` joins
+        comparisons that all must hold, ``|`` those of which one must: ``"age_65==1 | age_75==1"``. ``&``
+        binds tighter than ``|``; parentheses change that.
 
-        If a column is named exactly like the whole expression, that column is taken. Otherwise the longest
-        column name that a comparison starts with is compared. Put double or single quotes or backticks
-        around a column's name that could be misread, and around values that hold a comma, a bracket, a lone
-        parenthesis, an ``&`` or a ``|``; around other text they are optional. Numbers are compared as
-        numbers; text, categories and booleans only with ``==``, ``!=`` and ``in``.
+        If a column is named exactly like the whole expression, that column is taken. Put double or single
+        quotes or backticks around names and values that hold one of ``& | ( ) [ ] < > =``, and around values
+        of a list that hold a comma; around other text they are optional. Numbers are compared as numbers;
+        text, categories and booleans only with ``==``, ``!=`` and ``in``.
     named : bool, default=False
         Whether groups of comparisons get names, ``"age >= 50"`` and ``"age < 50"``, as on the command line,
         instead of True and False.

@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -292,6 +292,11 @@ def data_files(paths: Paths) -> list[Path]:
     Names that begin with ``_`` or ``.`` are data only if they are given explicitly. Files of other endings
     are left out, with a warning.
     """
+    if not isinstance(paths, str | os.PathLike | Iterable) or hasattr(paths, "columns"):
+        raise TypeError(
+            f"`paths` must name files or directories, got {type(paths).__name__}: write a table to a file "
+            "first."
+        )
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     wrong = [path for path in given if not isinstance(path, str | os.PathLike)]
     if wrong:

@@ -10,7 +10,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -43,15 +43,8 @@ from fado.tabular import (
 )
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
 from fado.valuation._saved import METADATA_KEY, About
-from fado.valuation.entropy import Bag, OutOfBagEntropy, label_codes, variables_to_learn
-from fado.valuation.large._plan import (
-    LearntNote,
-    Run,
-    follow_curve,
-    report_of_curve,
-    sample_size,
-    sizes_up_to,
-)
+from fado.valuation.entropy import OutOfBagEntropy, label_codes
+from fado.valuation.large._plan import LearntNote, Run, sample_size
 from fado.valuation.large._table import Roles, TablePass
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,7 +52,6 @@ Numbers = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 FIELDS = ("values", "standard_error", "counts", "agreement")
-HELD_OUT = 20_000  # rows of the first bag, by whose ranks sizes of samples are compared
 _MOST_GROUPS = 100  # of an attribute: more are no summary
 _GRAIN = 2.0**30  # values are cut to multiples of 1 / 2**30, whose sums are exact in any order
 _SUMS_KEY, _PLACE_KEY = b"fado.sums", b"fado.part"
@@ -76,14 +68,10 @@ def learn(
     run: Run,
     most_train_rows: int,
     *,
-    is_asked: bool,
     block_rows: int,
     client: Any,
 ) -> None:
-    """Read all rows once, train the models of all bags, and record what the second pass needs.
-
-    If the number of training rows is not asked for, a learning curve may find that fewer are enough.
-    """
+    """Read all rows once, train the models of all bags, and record what the second pass needs."""
     seed, share = valuator.random_state, valuator.unseen_fraction
     reading = TablePass(source, roles)
     levels = LevelsCollector(pa.schema([reading.schema.field(name) for name in roles.features]))
@@ -96,22 +84,15 @@ def learn(
     variables = reading.variables()
     rows, sample = smallest.finish()
     pa.default_memory_pool().release_unused()
-    hashes, told = row_hash(seed, rows), {}
-    with _lesson(_problem(sample, roles, variables, levels.levels()), run.sample, client) as problem:
-        train_rows = most_train_rows
-        if not is_asked:
-            are_all = len(rows) == reading.n_rows
-            train_rows, curve = _curve(problem, valuator, hashes, most_train_rows, are_all=are_all)
-            told = {"learning_curve": curve}
-        wanted = sample_size(train_rows, share)
-        if wanted < len(rows):
-            chosen = np.sort(np.argpartition(hashes, wanted - 1)[:wanted])
-            rows, problem = rows[chosen], _some_rows(problem, chosen)
-            sample = sample.select([] if roles.groups is None else [roles.groups]).take(pa.array(chosen))
-        _warn_of_unseen(problem)
+    problem = _problem(sample, roles, variables, levels.levels())
+    _warn_of_unseen(problem)
+    with ExitStack() as stack:
+        if client is not None:  # fits on the sampled rows run on the cluster
+            problem = replace(problem, table=stack.enter_context(on_shelf(problem.table, run.sample)))
+            stack.enter_context(on_cluster(client))
         valuator.fit_problem(problem)
     longest = problem.n_rows - min(map(len, valuator.bags_))
-    settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows, **told}
+    settings = {"train_rows": min(longest, most_train_rows), "n_rows": reading.n_rows}
     provenance = valuator.models_.provenance
     provenance = replace(provenance, settings={**provenance.settings, **settings})
     shutil.rmtree(run.models, ignore_errors=True)  # of a run that was ended before they were noted
@@ -122,16 +103,6 @@ def learn(
     content = _as_arrow(valuator, beside)
     write_file(run.values, content, "Values")
     run.note(LearntNote(tuple(counted.values()), digest_of(content), reading.target_pattern()))
-
-
-@contextmanager
-def _lesson(problem: Problem, shelf: Path, client: Any) -> Iterator[Problem]:
-    """Yield the sampled rows to learn from; fits on them run on the cluster, if there is one."""
-    if client is None:
-        yield problem
-        return
-    with on_shelf(problem.table, shelf) as table, on_cluster(client):
-        yield replace(problem, table=table)
 
 
 def _problem(
@@ -161,19 +132,6 @@ def _features(table: pa.Table, roles: Roles, levels: Mapping[str, tuple[str, ...
         return column if column.levels is None else column.with_levels(levels.get(column.name, ()))
 
     return Table.of_columns([with_levels(column_from(name, table.column(name))) for name in roles.features])
-
-
-def _some_rows(problem: Problem, rows: npt.NDArray[np.integer[Any]]) -> Problem:
-    """Keep some rows only, with the levels and classes of all."""
-    weights, blocks = problem.sample_weight, problem.blocks
-    return replace(
-        problem,
-        table=problem.table.take(rows),
-        target=problem.target.take(rows),
-        protected=tuple(own.take(rows) for own in problem.protected),
-        sample_weight=None if weights is None else weights[rows],
-        blocks=None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1],
-    )
 
 
 def _warn_of_unseen(problem: Problem) -> None:
@@ -211,38 +169,6 @@ def _as_arrow(valuator: OutOfBagEntropy, beside: Mapping[str, Any]) -> bytes:
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
-
-
-def _curve(
-    problem: Problem,
-    valuator: OutOfBagEntropy,
-    hashes: npt.NDArray[np.uint64],
-    most_train_rows: int,
-    *,
-    are_all: bool,
-) -> tuple[int, dict[str, Any]]:
-    """Find on the first bag how many rows are enough."""
-    seed, problem = valuator.random_state, problem.with_mean_weight_one()
-    valuator._check(problem)
-    bag = valuator._bags(problem.variables, problem.blocks, np.random.default_rng([seed, 0]))[0]
-    most = len(bag.in_bag)
-    if next(sizes_up_to(most)) == most:
-        return most_train_rows, report_of_curve(None, {}, is_enough=are_all)
-    variables = variables_to_learn(problem, valuator.z_exclude, sees_target=True)
-    held_out = np.sort(bag.scored[np.argsort(hashes[bag.scored])[:HELD_OUT]])
-    by_hash = bag.in_bag[np.argsort(hashes[bag.in_bag])]
-
-    def values_of(size: int) -> dict[str, FloatArray]:
-        # No other row may have a say in the bins.
-        rows = np.sort(np.concatenate([by_hash[:size], held_out]))
-        scored = np.isin(rows, held_out)
-        here = Bag(0, np.flatnonzero(~scored).astype(np.int32), np.flatnonzero(scored).astype(np.int32))
-        taken = [own.take(rows) for own in variables]
-        learnt = valuator._learn(_some_rows(problem, rows), taken, [here], seed)
-        return {name: own.mean[scored] for name, own in learnt.moments.items()}
-
-    found, told = follow_curve(values_of, most, are_all=are_all)
-    return most_train_rows if found == most else found, told
 
 
 # --- the second pass

@@ -1,18 +1,15 @@
-"""What valuing a table in files takes: memory, time, training rows; and the ledger of a run."""
+"""What valuing a table in files takes: memory and training rows; and the ledger of a run."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from fado._memory import format_memory, free_memory, parse_memory
 from fado._messages import list_names
@@ -22,12 +19,8 @@ from fado.tabular import Source
 from fado.valuation._saved import DONE, PLAN, DoneNote, PartNote, footer_digest, open_note
 from fado.valuation.large._table import BLOCK_ROWS, Roles
 
-FloatArray = npt.NDArray[np.float64]
-
 SHARE_OF_FREE = 0.75
-MOST_TRAIN_ROWS = 1_600_000  # 12,500 doubled seven times: so far the learning curve goes
-FIRST_SIZE = 12_500  # training rows that the learning curve begins with
-ENOUGH = 0.005  # a gain in rank agreement that is not worth twice the rows
+MOST_TRAIN_ROWS = 400_000  # if the caller sets none: twice as many hardly changed the ranks of values
 LEAST_TRAIN_ROWS = 1_000  # with fewer, memory is too small to be of use
 _LEAST_BLOCK_ROWS = 1 << 10
 _PART_ROWS = 1_000_000
@@ -42,14 +35,7 @@ _BYTES_OF_A_BIN = 2
 _COPIES_OF_BINS = 3  # by columns, by rows, and those of the rows left out
 _BYTES_OF_A_SCORE = 8
 
-# Seconds, about, of one core of the machine that benchmarks/scale.py was run on.
-_READING_A_CELL = 6e-8
-_LEARNING_A_CELL = 7e-7
-_SCORING_A_ROW = 1.9e-6
-_LEARNING_CURVE = 1.4  # times what models take to learn, for following it
-
 _LEARNT = Manifest(name="_learnt.json", kind="fado notes of values", layout=1, what="set of notes")
-TABLES = "_table-"  # what the folders of a dask DataFrame's files begin with; its token follows
 
 
 def sample_size(train_rows: int, unseen_fraction: float) -> int:
@@ -117,8 +103,6 @@ class FilesPlan:
         How many of them leave out each row, on average.
     train_rows : int
         How many rows a bag learns from, at most.
-    is_asked : bool
-        Whether the caller set `train_rows`; if not, a learning curve selects it, up to this number.
     parts : int
         How many parts the values are written in.
     part_rows, block_rows : int
@@ -129,8 +113,6 @@ class FilesPlan:
         The memory limit, in bytes.
     peak_bytes : int
         About how much memory is needed at most, in bytes, on top of what Python and its libraries take.
-    seconds : float
-        About how long it takes, in seconds.
 
     See Also
     --------
@@ -145,31 +127,27 @@ class FilesPlan:
     n_bags: int
     bags_per_row: float
     train_rows: int
-    is_asked: bool
     parts: int
     part_rows: int
     block_rows: int
     workers: int
     memory: int
     peak_bytes: int
-    seconds: float
 
     def __str__(self) -> str:
         rows = f"{self.rows:,}" if self.rows is not None else f"about {self.about_rows:,}"
         few, many = math.floor(self.bags_per_row + 1e-9), math.ceil(self.bags_per_row - 1e-9)
         bags = f"{few} bag{'' if few == 1 else 's'}" if few == many else f"{few} or {many} bags"
-        until = "as asked for" if self.is_asked else "at most; a learning curve decides"
         return "\n".join(
             [
                 f"Rows:           {rows} in {self.n_files:,} file{'' if self.n_files == 1 else 's'}, "
                 f"{self.columns:,} columns that models see",
-                f"Training rows:  {self.train_rows:,} per bag ({until}), {self.n_bags:,} bags, "
+                f"Training rows:  {self.train_rows:,} per bag at most, {self.n_bags:,} bags, "
                 f"{self.variables} variable{'' if self.variables == 1 else 's'}",
                 f"Values:         {self.parts:,} part{'' if self.parts == 1 else 's'}, every row by "
                 f"{bags} that left it out",
                 f"Memory:         about {format_memory(self.peak_bytes)} of {format_memory(self.memory)}, "
                 f"{self.workers} thread{'' if self.workers == 1 else 's'}",
-                f"Time:           about {_shown_time(self.seconds)}",
             ]
         )
 
@@ -197,11 +175,6 @@ def make_plan(
         what = f" for `train_rows={train_rows:,}`" if train_rows is not None else ""
         raise reading.too_small(memory, least, what)
     fitting = most if train_rows is not None else costs.rows_that_fit(memory, most)
-    held = costs.peak(fitting, block_rows)
-    seconds = 2 * about_rows * len(roles.needed) * _READING_A_CELL
-    learning = fitting * n_bags * costs.variables * cells * _LEARNING_A_CELL / workers
-    seconds += learning if train_rows is not None else _LEARNING_CURVE * learning
-    seconds += about_rows * n_bags * unseen_fraction * costs.variables * _SCORING_A_ROW / workers
     return FilesPlan(
         n_files=len(source.files),
         rows=source.n_rows,
@@ -211,14 +184,12 @@ def make_plan(
         n_bags=n_bags,
         bags_per_row=n_bags * unseen_fraction,
         train_rows=wanted if train_rows is not None else fitting,
-        is_asked=train_rows is not None,
         parts=len(source.parts(_PART_ROWS)),
         part_rows=_PART_ROWS,
         block_rows=block_rows,
         workers=workers,
         memory=memory,
-        peak_bytes=held,
-        seconds=seconds,
+        peak_bytes=costs.peak(fitting, block_rows),
     )
 
 
@@ -268,88 +239,14 @@ class _Costs:
         return round(block_rows * (blocks + made))
 
 
-def _shown_time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def sizes_up_to(most: int) -> Iterator[int]:
-    """Yield the sizes that are tried: each twice the one before, the last the maximum.
-
-    Examples
-    --------
-    >>> list(sizes_up_to(60_000))
-    [12500, 25000, 50000, 60000]
-    """
-    size = FIRST_SIZE
-    while size < most:
-        yield size
-        size *= 2
-    yield most
-
-
-def follow_curve(
-    values_of: Callable[[int], Mapping[str, FloatArray]], most: int, *, are_all: bool
-) -> tuple[int, dict[str, Any]]:
-    """Double the rows until doubling them gains less than 0.005 of rank agreement.
-
-    With r(a, b) for Spearman's correlation of the values from models of a and of b rows, T rows are enough if
-    r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: values of T rows are hardly
-    closer to those of 2T than values of T/2 are. If there are too few rows for that, all of them are used.
-    Returns T and a report: which size it was compared with, how well the ranks agree, and whether more rows
-    would help.
-
-    Examples
-    --------
-    >>> truth, noise = np.arange(1000.0), np.random.default_rng(0).normal(size=1000)
-    >>> values_of = lambda n: {"y": truth + noise * 1e6 / n}
-    >>> rows, told = follow_curve(values_of, 400_000, are_all=False)
-    >>> rows, told["compared_with"], round(told["agreement"]["y"], 2)
-    (50000, 100000, 1.0)
-    """
-    tried: list[tuple[int, Mapping[str, FloatArray]]] = []
-    for size in sizes_up_to(most):
-        tried.append((size, values_of(size)))
-        if len(tried) < 3 or size != 2 * tried[-2][0]:
-            continue
-        (_, half), (own, here), (_, double) = tried[-3:]
-        closer, further = _agreement(here, double), _agreement(half, double)
-        if all(closer[name] - further[name] < ENOUGH for name in closer):
-            return own, report_of_curve(size, closer, is_enough=True)
-    (before, half), (_, here) = tried[-2:]
-    return most, report_of_curve(before, _agreement(half, here), is_enough=are_all)
-
-
-def report_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
-    """Report where the learning curve ended, as JSON can hold it."""
-    rounded = {name: round(own, 4) for name, own in agreement.items()}
-    return {"compared_with": other, "agreement": rounded, "more_rows_would_help": not is_enough}
-
-
-def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Compute Spearman's correlations; 1 if either ranks nothing, since there is nothing to gain."""
-    from scipy.stats import spearmanr
-
-    found = {}
-    for name, own in one.items():
-        known = np.isfinite(own) & np.isfinite(other[name])
-        pair = own[known], other[name][known]
-        ranked = known.any() and all(np.ptp(each) > 0 for each in pair)
-        found[name] = float(spearmanr(*pair).statistic) if ranked else 1.0
-    return found
-
-
-def request_of(
-    source: Source, decisive: Mapping[str, Any], files: Sequence[Mapping[str, Any]] | None = None
-) -> dict[str, Any]:
-    """Return what is asked for: all that affects values, and which files, or what represents them."""
+def request_of(source: Source, decisive: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is asked for: all that affects values, and which files."""
     schema = hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest()
-    own = [
+    files = [
         {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
         for file in source.files
     ]
-    return {**decisive, "schema": schema, "files": own if files is None else list(files)}
+    return {**decisive, "schema": schema, "files": files}
 
 
 @dataclass(frozen=True)
@@ -413,7 +310,7 @@ class Run:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a run may have written this; parts without a plan belong to somebody else."""
-        if name.startswith((".", TABLES, self._lock.name)):
+        if name.startswith((".", self._lock.name)):
             return True
         own = {PLAN.name, _LEARNT.name, DONE.name, self.models.name, self.values.name, self.sample.name}
         return self.is_begun and (name in own or name.startswith("part-"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,6 @@ from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 from fado.valuation.large._passes import FIELDS, Parts, join_parts, learn, read_sums, score_parts
 from fado.valuation.large._plan import (
     SHARE_OF_FREE,
-    TABLES,
     FilesPlan,
     Frozen,
     LearntNote,
@@ -42,7 +40,6 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _MOST_SEED = 2**63 - 1
 _MOST_TRAIN_ROWS = 10**12
 _MANY_ROWS = 10**9  # of a CSV file, while they have not been counted
-_ROWS_OF_A_GROUP = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class _Asked:
             "versions": library_versions(),
         }
 
-    def open(self, paths: Any) -> tuple[Source, Roles, FilesPlan]:
+    def open(self, paths: Paths) -> tuple[Source, Roles, FilesPlan]:
         """Open the table, find the roles of its columns, and plan the work."""
         if self.train_rows is not None:
             check_count("train_rows", self.train_rows, 1, _MOST_TRAIN_ROWS)
@@ -111,7 +108,7 @@ class _Asked:
 
 
 def value_files(
-    paths: Any,
+    paths: Paths,
     *,
     target: str,
     protected: str | Sequence[str],
@@ -139,11 +136,9 @@ def value_files(
 
     Parameters
     ----------
-    paths : path-like, sequence of path-like, or dask DataFrame
+    paths : path-like or sequence of path-like
         A Parquet or CSV file, several, a directory, or a shell pattern such as ``"loans-*.parquet"``. Rows
-        are in the order of the sorted paths; files whose names begin with ``_`` or ``.`` are ignored. A dask
-        DataFrame is first written to Parquet files in `out`, partition by partition; these are removed in the
-        end.
+        are in the order of the sorted paths; files whose names begin with ``_`` or ``.`` are ignored.
     target : str
         The column to predict, or comparisons such as ``"amount>=1000"``, whose labels are True and
         False. No model sees the columns that it is read from.
@@ -162,9 +157,8 @@ def value_files(
         A cluster whose workers can read the files and write to `out`: a client of it, the cluster object,
         or its scheduler's address. The workers fit the models, and score and write the parts.
     train_rows : int, optional
-        About how many rows the models of a bag learn from. Without it, a learning curve on the first bag
-        selects the number: it is doubled until doubling raises the rank correlation of values by less than
-        0.005, or memory is full.
+        About how many rows the models of a bag learn from; by default as many as fit into memory, at most
+        400,000.
     n_bags : int, default=10
         How many bags.
     unseen_fraction : float, default=0.2
@@ -191,7 +185,7 @@ def value_files(
     -------
     Valuation
         The values, in the order of the rows. A column is read when it is first used. `metadata` has the
-        number of rows that models learnt from, and the rank correlation that the learning curve found.
+        number of rows that models learnt from.
 
     Raises
     ------
@@ -201,7 +195,7 @@ def value_files(
     See Also
     --------
     fado.OutOfBagEntropy : The same for a table in memory.
-    fado.valuation.plan_files : Rows, memory and time that it would take.
+    fado.valuation.plan_files : Rows and memory that it would take.
 
     Examples
     --------
@@ -225,15 +219,12 @@ def value_files(
     asked = _Asked.of(locals())
     final = Path(out)
     with opened_client(client) as opened:
-        if _is_dask_frame(paths):
-            _value_frame(paths, final, asked, opened, progress=progress)
-        else:
-            table = asked.open(paths)
-            check_out(final, table[0], paths)
-            run = _run_of(final)
-            with run.held():
-                _finish(run, asked, *table, None, opened, progress=progress)
-                _bring(run, final)
+        table = asked.open(paths)
+        check_out(final, table[0], paths)
+        run = Run(final.parent / f".{final.name}.parts" if final.suffix.lower() == ".parquet" else final)
+        with run.held():
+            _finish(run, asked, *table, opened, progress=progress)
+            _bring(run, final)
         return read_lazily(final)
 
 
@@ -252,12 +243,12 @@ def plan_files(
     groups: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:
-    """Report what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
+    """Report what `value_files` would do, without doing it: rows, training rows, parts and memory.
 
     Parameters
     ----------
     paths, target, protected, memory, train_rows, n_bags, unseen_fraction, drop, exclude, weight, groups
-        As `value_files` takes them, but no dask DataFrame.
+        As `value_files` takes them.
     n_jobs : int, optional
         How many threads would work.
 
@@ -275,11 +266,6 @@ def plan_files(
     --------
     fado.value_files : Do what is planned.
     """
-    if _is_dask_frame(paths):
-        raise ValueError(
-            "A dask DataFrame has no plan before it is computed: give it to `value_files`, or write it with "
-            "`to_parquet` and plan those files."
-        )
     return _Asked.of(locals()).open(paths)[2]
 
 
@@ -411,13 +397,12 @@ def _finish(
     source: Source,
     roles: Roles,
     plan: FilesPlan,
-    stand_in: Sequence[Mapping[str, Any]] | None,
     client: Any,
     *,
     progress: bool,
 ) -> None:
     """Do all that is not done yet."""
-    request = request_of(source, asked.decisive(roles), stand_in)
+    request = request_of(source, asked.decisive(roles))
     frozen = run.settle(request, Frozen(plan.train_rows, plan.part_rows))
     if run.is_done():
         return
@@ -432,16 +417,7 @@ def _finish(
             progress=progress,
             keep_models=True,
         )
-        learn(
-            source,
-            roles,
-            valuator,
-            run,
-            frozen.most_train_rows,
-            is_asked=plan.is_asked,
-            block_rows=plan.block_rows,
-            client=client,
-        )
+        learn(source, roles, valuator, run, frozen.most_train_rows, block_rows=plan.block_rows, client=client)
         del valuator
         pa.default_memory_pool().release_unused()
     learnt, models, about = _learnt_by(run)
@@ -488,74 +464,3 @@ def _learnt_by(run: Run) -> tuple[LearntNote, ValuationModels, About]:
     learnt, models = run.read_learnt(), load_models(run.models)
     provenance = replace(models.provenance, target_pattern=learnt.target_pattern)
     return learnt, models, About(models.variables, list(FIELDS), models.scales, provenance, {})
-
-
-def _run_of(out: Path) -> Run:
-    """Return the run that writes the parts."""
-    return Run(out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out)
-
-
-def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progress: bool) -> None:
-    """Value a dask DataFrame: write its partitions to files, and read those."""
-    roles = asked.roles(_schema_of(frame))
-    _check_place(final)
-    from dask.base import tokenize
-
-    token = str(tokenize(frame))  # frames share it only if they are computed alike from the same data
-    stand_in = [{"path": f"dask DataFrame {token}", "size": 0, "modified": 0}]
-    run = _run_of(final)
-    with run.held():
-        if run.is_begun:
-            run.compare({**asked.decisive(roles), "files": stand_in})
-        if not run.is_done():
-            table = asked.open(_stage(frame, token, run.directory, client))
-            _finish(run, asked, *table, stand_in, client, progress=progress)
-        _clear_staged(run.directory)
-        _bring(run, final)
-
-
-def _is_dask_frame(given: Any) -> TypeGuard[Any]:
-    """Return whether this is a dask DataFrame, without importing Dask."""
-    import narwhals as nw
-
-    return bool(nw.dependencies.is_dask_dataframe(given))
-
-
-def _schema_of(frame: Any) -> pa.Schema:
-    """Return the columns of a frame, without computing it."""
-    columns = list(frame.columns)
-    strange = [name for name in columns if not isinstance(name, str)]
-    if strange:
-        raise ValueError(
-            f"The dask DataFrame has a column called {strange[0]!r}, which is not text: rename it, for "
-            "example with `frame.rename(columns=str)`."
-        )
-    return pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
-
-
-def _stage(frame: Any, token: str, directory: Path, client: Any) -> Path:
-    """Write a frame into Parquet files in a directory, unless they exist; return their folder."""
-    folder = directory.resolve() / f"{TABLES}{token}"
-    if folder.is_dir():
-        return folder
-    _clear_staged(directory)
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    try:
-        frame.to_parquet(
-            str(unfinished),
-            write_index=False,
-            name_function=lambda number: f"{number:08d}.parquet",
-            compute_kwargs={} if client is None else {"scheduler": client},
-            row_group_size=_ROWS_OF_A_GROUP,
-        )
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise ValueError(f"The dask DataFrame cannot be written to Parquet files: {said}") from error
-    unfinished.rename(folder)
-    return folder
-
-
-def _clear_staged(directory: Path) -> None:
-    """Remove the files that frames were written to."""
-    for folder in directory.glob(f"{TABLES}*"):
-        shutil.rmtree(folder)
