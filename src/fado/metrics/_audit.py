@@ -464,7 +464,7 @@ class _Part:
         """Return each compared group's selection rate over the highest one, with limits over all pairs."""
         shares, sizes = (own[:-1] for own in self._shares["selection_rate"])
         ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
-        own = np.flatnonzero(self._compared)
+        own = np.flatnonzero(self._compared & np.isfinite(shares))
         best = shares[own].max(initial=0.0)
         if best == 0:
             return ratio, low, high
