@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 @pytest.mark.parametrize("name", CHECKS)
 @settings(
-    deadline=None, max_examples=60, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    deadline=None, max_examples=40, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 @given(data=st.data())
 def test_plain_loops_find_the_same(name, data):

@@ -43,6 +43,14 @@ def test_scores_are_listed_by_the_share_above_the_median():
     assert report.frame["selected"].tolist() == [0, 1]  # from 0.75 on
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_neighbouring_scores_are_on_either_side_of_the_median(dtype):
+    low = np.nextafter(dtype(0.5), dtype(1))
+    scores = np.array([low, low, np.nextafter(low, dtype(1)), 0.9], dtype=dtype)  # their mean rounds up
+    law = audit(None, scores, sensitive_features=list("abab"), threshold=0.75).local_law_144()
+    assert law["selected"].tolist() == [1, 1]
+
+
 def test_aequitas_counts_and_divides_alike():
     aequitas = pytest.importorskip("aequitas.group")
     y, scores, frame = rows()

@@ -264,7 +264,8 @@ def audit(
     frame = _joined(part.groups() for part in parts)
     law, calibration = frame, None
     if scores is not None:  # the law counts scores above the median
-        above = replace(rows, selected=scores > np.median(scores))
+        middle = (n_rows - 1) // 2  # no score is between the lower of two middle ones and their mean
+        above = replace(rows, selected=scores > np.partition(scores, middle)[middle])
         law = _joined(
             _Part(above, own, min_group_size, least_share).groups() for own in _combinations(variables)
         )
