@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn import clone
@@ -337,36 +337,12 @@ def assert_equal_rates(w, y, z):
     np.testing.assert_allclose(rates, rates[0], rtol=0, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:The groups already have equal shares:UserWarning")
-@settings(max_examples=50, deadline=None)
-@given(tables())
-def test_the_reweigher_makes_weighted_rates_equal(table):
-    z, y, _ = table
-    w = weights(Reweigher(), y, z)
-    assert_equal_rates(w, y, z)
-    np.testing.assert_allclose(w.mean(), 1.0)
-    np.testing.assert_allclose(w, aif360(y.tolist(), z.tolist()), rtol=1e-12)
-
-
 @settings(max_examples=50, deadline=None)
 @given(tables(), st.floats(0.01, 1), st.booleans())
 def test_a_full_correction_makes_weighted_rates_equal(table, floor, normalize):
     z, y, utilities = table
     w = uar(utilities, y, z, floor=floor, prevalence_correction=1, normalize=normalize)
     assert_equal_rates(w, y, z)
-
-
-@pytest.mark.filterwarnings("ignore:The groups already have equal shares:UserWarning")
-@settings(max_examples=50, deadline=None)
-@given(tables())
-def test_the_family_holds_rw_and_uar(table):
-    z, y, utilities = table
-    rw = uar(utilities, y, z, floor=1, prevalence_correction=1)
-    np.testing.assert_allclose(rw, weights(Reweigher(), y, z), rtol=1e-9)
-    assume(utilities.max() > utilities.min())
-    papers = (utilities - utilities.min()) / (utilities.max() - utilities.min())
-    plain = uar(utilities, y, z, floor=0, prevalence_correction=0, normalize=False)
-    np.testing.assert_allclose(plain, papers, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:All rows with label:UserWarning")

@@ -452,34 +452,3 @@ def test_permuted_rows_keep_the_same_rows(table, random):
     order = np.array(random.sample(range(len(y)), len(y)))
     rows = kept(y.tolist(), z, utility)
     assert sorted(order[kept(y[order].tolist(), z[order], utility[order])]) == rows
-
-
-@pytest.mark.filterwarnings("ignore:The groups. positive rates are equal:UserWarning")
-@pytest.mark.parametrize("kind", ["UAPS", "RPS"])
-@settings(max_examples=100, deadline=None)
-@given(table=tables(), seed=st.integers(0, 10), strength=st.sampled_from([0.0, 0.3, 0.5, 1.0]))
-def test_properties(kind, table, seed, strength):
-    z, y, utility = table
-    if kind == "UAPS":
-        sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1), strength=strength, random_state=seed)
-    else:
-        sampler = RandomPrevalenceSampler(strength=strength, random_state=seed)
-    X = np.arange(len(y)).reshape(-1, 1)
-    X2, y2 = sampler.fit_resample(X, y, sensitive_features=z, valuation=valuation(y=utility))
-    rows = sampler.sample_indices_
-    assert (np.diff(rows) > 0).all()
-    assert X2[:, 0].tolist() == rows.tolist()
-    assert y2.tolist() == y[rows].tolist()
-    stays = np.isin(np.arange(len(y)), rows)
-    assert stays[y].all()
-    highest = max(y[z == group].mean() for group in set(z))
-    for group in set(z):
-        members = z == group
-        positives, negatives = (members & y).sum(), (members & ~y).sum()
-        target = y[members].mean() + strength * (highest - y[members].mean())
-        left = (members & ~y & stays).sum()
-        assert abs(left - positives * (1 - target) / target) <= 0.5 + 1e-9
-        assert left <= negatives
-        if kind == "UAPS" and left < negatives:
-            dropped = utility[members & ~y & ~stays]
-            assert left == 0 or dropped.max() <= utility[members & ~y & stays].min()

@@ -146,7 +146,13 @@ def test_columns_of_short_scores_keep_their_precision(column):
     scores = as_scores(column, 2)
     assert scores.dtype == np.float32
     assert scores.tolist() == np.array([0.1, 0.7], dtype=np.float32).tolist()
-    assert as_scores(pd.Series([0.1], dtype=np.float16), 1).dtype == np.float16
+
+
+@pytest.mark.parametrize("column", [np.array, pd.Series, pa.array, lambda half: half.astype(">f2")])
+def test_half_precision_is_kept(column):
+    scores = as_scores(column(np.array([0.1, 0.7], dtype=np.float16)), 2)
+    assert scores.dtype == np.float16
+    assert scores.tolist() == np.array([0.1, 0.7], dtype=np.float16).tolist()
 
 
 @pytest.mark.parametrize("column", AS_COLUMN.values(), ids=AS_COLUMN)

@@ -264,7 +264,8 @@ def audit(
     frame = _joined(part.groups() for part in parts)
     law, calibration = frame, None
     if scores is not None:  # the law counts scores above the median
-        above = replace(rows, selected=scores > np.median(scores))
+        middle = (n_rows - 1) // 2  # no score is between the lower of two middle ones and their mean
+        above = replace(rows, selected=scores > np.partition(scores, middle)[middle])
         law = _joined(
             _Part(above, own, min_group_size, least_share).groups() for own in _combinations(variables)
         )
@@ -464,7 +465,7 @@ class _Part:
         """Return each compared group's selection rate over the highest one, with limits over all pairs."""
         shares, sizes = (own[:-1] for own in self._shares["selection_rate"])
         ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
-        own = np.flatnonzero(self._compared)
+        own = np.flatnonzero(self._compared & np.isfinite(shares))
         best = shares[own].max(initial=0.0)
         if best == 0:
             return ratio, low, high

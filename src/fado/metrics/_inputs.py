@@ -93,7 +93,8 @@ def as_scores(scores: Any, n_rows: int) -> Floats:
         raise ValueError(
             f"`scores` must be finite, got {first} in {_first_of(~finite)}; drop or fill such rows."
         )
-    if getattr(scores, "dtype", None) == np.float16:  # Arrow computes with no numbers so short
+    precision = str(getattr(scores, "dtype", getattr(scores, "type", ""))).lower()
+    if precision.startswith(("float16", "halffloat", ">f2")):  # Arrow computes with no numbers so short
         return numbers.astype(np.float16, copy=False)
     return numbers.astype(np.float32 if str(column.data.type) == "float" else np.float64, copy=False)
 

@@ -365,8 +365,8 @@ def _checked_limit(kind: Kind, limit: Any) -> float:
     subject = f"The limit of a budget of kind {kind!r}"
     if isinstance(limit, bool) or not isinstance(limit, int | float | np.integer | np.floating):
         raise TypeError(f"{subject} must be a number, got {limit!r}.")
-    # By the digits: 0.7 in single precision means 0.7, not 0.69999999.
-    number = float(str(limit))
+    # By the digits: a share of 0.7 in single precision means 0.7, not 0.69999999. A score is what it is.
+    number = float(limit) if kind == "threshold" else float(str(limit))
     if kind == "top_k":
         if number < 1 or not number.is_integer():
             raise ValueError(f"{subject} must be a whole number of at least 1, got {limit}.")
