@@ -138,8 +138,8 @@ def test_what_gives_the_group_away(seen_planted):
     sentence = told(seen_planted)["giveaway"]["sentence"]
     base = {bias["id"]: bias for bias in seen_planted.to_dict()["attributes"][0]["biases"]}["base"]
     assert re.match(
-        r"Features that were hidden from the models of the group: “sex”\. “club” \([\d.]+ %\), .*reveal "
-        r"sex most \(in brackets: the share of the split gain of its models\)\.",
+        r"Features that were hidden from the models of the group: “sex”\. “club” \([\d.]+ % ± [\d.]+ %\).* "
+        r"sex most \(in brackets: the share of the uncertainty about the group ",
         sentence,
     )
     assert sentence.endswith(f"{base['sentence']} 95 % interval: {base['low']:.3f} to {base['high']:.3f}.")

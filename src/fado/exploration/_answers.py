@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 LINE = 0.8
 MAX_FPR = 0.05
 CONFIDENCE = 0.9
-MOST_NAMED = 3  # columns that reveal the group
-LEAST_NAMED = 0.05  # the share that a column needs to be named after the first
 TITLES = {
     "fpr_ratio": "false-positive-rate ratio",
     "tpr_ratio": "true-positive-rate ratio",
@@ -297,28 +295,14 @@ def _giveaway(
         named = list_names([quoted(name) for name in sorted(kept)])
         said.append(f"Features that were hidden from the models of the group: {named}.")
     is_area = base["measure"].startswith("AUC")
-    if base["number"] is None or base["low"] > (0.5 if is_area else 0.0):
-        said.append(_strongest(attribute.name, columns))
+    if any(row["reveals"]["clear"] for row in columns["columns"]):
+        said.append(str(columns["sentence"]))
     if base["number"] is None:
         said.append("These values do not say how well models predict the group.")
     else:
         low, high = (f"{base[key]:.3f}" if is_area else percent(base[key]) for key in ("low", "high"))
         said.append(f"{base['sentence']} 95 % interval: {low} to {high}.")
     return " ".join(said)
-
-
-def _strongest(attribute: str, columns: Mapping[str, Any]) -> str:
-    """Name the columns that reveal most about the attribute."""
-    basis, how = "alone_z", "the share of its variance that each explains alone"
-    if columns["basis"] == "gains":
-        basis, how = "gain_z", "the share of the split gain of its models"
-    seen = [row for row in columns["columns"] if not row["left_out"] and row[basis]]
-    strong = [row for row in seen[:MOST_NAMED] if row[basis] >= LEAST_NAMED] or seen[:1]
-    if not strong:
-        return str(columns["sentence"])
-    *others, last = (f"{quoted(row['name'])} ({percent(row[basis])})" for row in strong)
-    named = f"{', '.join(others)} and {last} reveal" if others else f"{last} reveals"
-    return f"{named} {attribute} most (in brackets: {how})."
 
 
 def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
