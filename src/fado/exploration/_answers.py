@@ -396,9 +396,10 @@ def _next(
 
 def _python_call(material: Material, attribute: Protected) -> str:
     """Write the call that aims a model, with the names of the parameters of `explore`."""
-    groups = "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
-    if attribute.position is not None:
-        groups = repr(attribute.name)
+    features, groups = "X", "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
+    if attribute.position is not None:  # named columns of X: a model without them
+        names = [one.name for one in material.attributes]
+        features, groups = f"X.drop(columns={names!r})", f"X[{attribute.name!r}]"
     label = "" if material.positive == 1 else f", pos_label={material.target.classes[0]!r}"
     made = f'AimedEstimator(LGBMClassifier(), ratio="{_RATIO}", at_least={LINE}{label})'
-    return f"{made}.fit(X, y, sensitive_features={groups})"
+    return f"{made}.fit({features}, y, sensitive_features={groups})"
