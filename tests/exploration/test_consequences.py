@@ -18,7 +18,8 @@ from fado.exploration._consequences import (
     most_harmful,
     task_without,
 )
-from fado.exploration._rows import keeps_cells
+from fado.exploration._material import read_material
+from fado.exploration._rows import keeps_cells, label_cells
 from fado.tabular import read_problem
 from fado.valuation import BaseValuator
 
@@ -245,6 +246,38 @@ def test_a_number_of_fits_that_is_none_is_refused(case, retrain, error, message)
 def test_an_estimator_that_is_none_is_refused(case):
     with pytest.raises(TypeError, match="`estimator` must be"):
         explored(case, estimator=TreeInfluence())
+
+
+def test_counts_are_of_all_rows_also_if_models_learn_from_a_sample(case):
+    seen = explored(case, max_rows=2000, retrain=36)
+    part = part_of(seen)
+    assert part["measured"]["rows"] == 2000
+    assert "Models were trained on 2,000 rows drawn at random; counts are of all 3,000 rows." in part["lead"]
+    assert [one["rows"] for one in part["curve"]] == [60, 150, 300]
+    for one in part["slices"]:
+        assert one["share"] == pytest.approx(one["rows"] / N)
+        assert sum(cell["rows"] for cell in one["cells"]) == pytest.approx(one["rows"], abs=18)
+    assert part["harmful"] == (case.valuation["z"] < 0).sum()
+    assert sum(cell["rows"] for cell in part["harmful_rows"]) == part["harmful"]
+    changes = seen.effects()["changes"].set_index("slice")["rows"].to_dict()
+    assert changes["the most harmful 10 %"] == 300
+
+
+def test_no_removal_empties_a_group_that_is_not_compared_or_of_another_attribute():
+    n_rows = 4000
+    rows = np.arange(n_rows)
+    z = {"z": np.where(rows < 25, "few", np.where(rows % 2, "a", "b")), "side": np.where(rows < 60, "l", "r")}
+    problem = read_problem(np.zeros((n_rows, 1)), rows % 4 > 1, z)
+    values = Valuation.from_values({name: np.zeros(n_rows) for name in ("y", *z)})
+    material = read_material(problem, "y", values, max_rows=n_rows, min_group_size=30, seed=0)
+    assert material.attributes[0].groups.compared == [0, 1]  # 25 rows are too few
+    cells = label_cells(material)
+    assert not keeps_cells(rows < 25, cells)
+    assert not keeps_cells((rows >= 25) & (rows < 60), cells)  # more than half of "l"
+    assert keeps_cells((rows >= 25) & (rows < 50) & (rows % 2 > 0), cells)
+    marked = most_harmful(np.where(rows < 60, -1.0, 1.0), 0.1, cells)
+    assert marked[:25].sum() <= 12
+    assert marked[:60].sum() <= 30
 
 
 def test_cells_keep_half_of_their_rows():

@@ -92,7 +92,7 @@ class Exploration:
         -------
         dict of str to DataFrame
             ``cells``: per group and label, the number of rows and the sums of their effects on the ratio and
-            on the performance. ``slices``: rows that make groups less equal. ``measured_ratio_change`` and
+            on the performance. ``slices``: candidates for a removal. ``measured_ratio_change`` and
             ``measured_ratio_error`` are the change when the slice is removed and its standard error, likewise
             for the performance; they are NaN for slices without retraining. ``ratio_change`` and
             ``performance_change`` are forecasts, NaN unless forecasts agree with the measured changes on this

@@ -273,7 +273,6 @@ def effects_part(consequences: Consequences, attribute: Protected, show_rows: bo
         ],
         "measured": found.get("measured"),
         "reason": consequences.reasons[attribute.name],
-        "forecast_note": _forecast_note(found),
     }
 
 
@@ -396,15 +395,6 @@ def _lead(ratio: str, performance: str | None, attribute: str, material: Materia
         "makes the groups less equal. Effects show where to look; the changes below are measured by "
         f"retraining.{scaled}"
     )
-
-
-def _forecast_note(found: dict[str, Any]) -> str:
-    """Say whether forecasts are shown next to measured changes."""
-    if not found:
-        return ""
-    if found["trusted"]:
-        return "Forecasts are shown, since they agree with the changes measured on this table."
-    return "Forecasts are not shown, since they do not clearly agree with the changes measured on this table."
 
 
 def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, pd.DataFrame]:

@@ -147,14 +147,11 @@ function drawEffectSlices(box, effects, about) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
     return;
   }
-  const forecast = metricsOf(effects).filter(([key]) => effects.slices.some((s) => known(s[`${key}_change`])));
   card.append(table([
     { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
     { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, known(s.p_value) ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
     ...(measured ? metricsOf(effects).map(([key, title]) => ({ label: `change of ${title}`, of: (s) => (s.measured ? changeCell(s.measured, key) : "not tried") })) : []),
-    ...forecast.map(([key, title]) => ({ label: `${title}: forecast`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
   ], effects.slices));
-  if (forecast.length && effects.forecast_note) card.append(el("p", { class: "small" }, name(effects.forecast_note)));
 }
 
 function drawHarmful(box, effects, about) {
