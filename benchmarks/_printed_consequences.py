@@ -32,9 +32,8 @@ import pandas as pd
 from lightgbm import LGBMClassifier
 
 from _aim_tables import QUESTIONS, draw_sample, measure
-from fado.exploration._consequences import SHARES, Consequences, most_harmful
+from fado.exploration._consequences import Consequences
 from fado.exploration._material import read_material
-from fado.exploration._rows import label_cells
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.metrics import threshold_at_fpr
 from fado.tabular import read_problem
@@ -82,11 +81,9 @@ def one_draw(directory, name, number, retrain):
         if one["measured"] is not None:
             sums = {"by sums": -effects[one["rows"]].sum(), "by leaves": one["forecast"][0]}
             rows.append({"kind": "slice"} | one["measured"] | truth.change(one["rows"]) | sums)
-    cells = label_cells(material, attribute)
-    for share, one in zip(SHARES, found["curve"], strict=True):
+    for one in found["curve"]:
         if one["measured"] is not None:
-            mask = most_harmful(effects, share, cells)
-            rows.append({"kind": "most harmful"} | one["measured"] | truth.change(mask))
+            rows.append({"kind": "most harmful"} | one["measured"] | truth.change(one["rows"]))
     return rows
 
 

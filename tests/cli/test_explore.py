@@ -153,7 +153,7 @@ def test_measured_changes_are_printed_within_eighty_columns(effects):
     X, z = frame[["score", "club", "sex"]], {"sex": frame["sex"]}
     values = Valuation.load(effects / "values.parquet")
     expected = explore(X, frame["default"], sensitive_features=z, valuation=values, retrain=30)
-    command = command_for(effects, "--drop", "id", "--drop", "weight")
+    command = command_for(effects, "--drop", "id", "--drop", "weight", "--drop", "sex")
     check_page(effects / "page.html", expected, command)
     assert f"\n    {command}\n" in result.stdout
     text = result.stdout[result.stdout.index("Effects of rows on the model") :]
@@ -181,7 +181,7 @@ def test_effects_are_multiplied_by_weights(effects):
         valuation=Valuation.load(effects / "values.parquet"),
         retrain=0,
     )
-    command = command_for(effects, "--drop", "id", "--weight", "weight")
+    command = command_for(effects, "--drop", "id", "--drop", "sex", "--weight", "weight")
     check_page(effects / "page.html", expected, command)
 
 
@@ -199,7 +199,7 @@ def test_values_are_made_where_none_are_given(effects):
             retrain=0,
             random_state=3,
         )
-    command = command_for(effects, "--positive", "False", "--drop", "id", "--seed", "3")
+    command = command_for(effects, "--positive", "False", "--drop", "id", "--drop", "sex", "--seed", "3")
     check_page(effects / "page.html", expected, command)
     assert "Cost of a ratio of 0.8: " in result.stdout
 
@@ -221,8 +221,25 @@ def test_a_command_of_awkward_names_is_quoted(effects):
     (command,) = (line.strip() for line in result.stdout.splitlines() if line.startswith("    fado aim"))
     assert shlex.split(command) == [
         "fado", "aim", str(effects / "a b.parquet"), "--target", "a;b", "--protected", "$(rm) 'sex'",
-        "--ratio", "fpr_ratio=0.8", "--out", "model",
+        "--drop", "$(rm) 'sex'", "--ratio", "fpr_ratio=0.8", "--out", "model",
     ]  # fmt: skip
+
+
+def test_the_command_drops_the_columns_of_every_attribute_and_keeps_their_names(effects):
+    """An attribute made of comparisons has the names of its groups, and the command drops its columns."""
+    either = "sex = f | score >= 1"
+    named = ("--group-names", f"{either}: listed, others")
+    result = run(effects, *named, protected=(either, "sex"), values=None)
+    assert result.exit_code == 0, result.stderr
+    assert "in “listed”" in result.stdout
+    commands = [line.strip() for line in result.stdout.splitlines() if line.startswith("    fado aim")]
+    for command in commands:
+        words = shlex.split(command)
+        assert [words[j + 1] for j, word in enumerate(words) if word == "--drop"] == ["id", "sex", "score"]
+    assert any(f"{either}: listed, others" in shlex.split(command) for command in commands)
+    run_aim = [*shlex.split(commands[0])[1:-1], str(effects / "model")]
+    result = CliRunner().invoke(build_app(), run_aim)
+    assert result.exit_code == 0, result.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from fado import TreeInfluence, Valuation, explore
-from fado.exploration._consequences import GroupDecisions, _is_trusted, most_harmful, task_without
-from fado.exploration._rows import keeps_cells
+from fado.exploration._consequences import (
+    Consequences,
+    GroupDecisions,
+    _is_trusted,
+    most_harmful,
+    task_without,
+)
+from fado.exploration._material import read_material
+from fado.exploration._rows import keeps_cells, label_cells
 from fado.tabular import read_problem
 from fado.valuation import BaseValuator
 
@@ -48,7 +55,8 @@ def seen(case):
 
 def test_removing_the_most_harmful_rows_raises_the_ratio(seen):
     points = [one["measured"] for one in part_of(seen)["curve"]]
-    assert [one["rows"] for one in points] == [60, 150, 300]
+    assert [one["rows"] for one in part_of(seen)["curve"]] == [60, 150, 300]
+    assert all(sum(cell["rows"] for cell in one["cells"]) <= one["rows"] for one in part_of(seen)["curve"])
     assert points[-1]["ratio_change"] > 1.96 * points[-1]["ratio_error"] > 0
     assert points[0]["ratio_change"] < points[-1]["ratio_change"]
 
@@ -240,15 +248,47 @@ def test_an_estimator_that_is_none_is_refused(case):
         explored(case, estimator=TreeInfluence())
 
 
+def test_counts_are_of_all_rows_also_if_models_learn_from_a_sample(case):
+    seen = explored(case, max_rows=2000, retrain=36)
+    part = part_of(seen)
+    assert part["measured"]["rows"] == 2000
+    assert "Models were trained on 2,000 rows drawn at random; counts are of all 3,000 rows." in part["lead"]
+    assert [one["rows"] for one in part["curve"]] == [60, 150, 300]
+    for one in part["slices"]:
+        assert one["share"] == pytest.approx(one["rows"] / N)
+        assert sum(cell["rows"] for cell in one["cells"]) == pytest.approx(one["rows"], abs=18)
+    assert part["harmful"] == (case.valuation["z"] < 0).sum()
+    assert sum(cell["rows"] for cell in part["harmful_rows"]) == part["harmful"]
+    changes = seen.effects()["changes"].set_index("slice")["rows"].to_dict()
+    assert changes["the most harmful 10 %"] == 300
+
+
+def test_no_removal_empties_a_group_that_is_not_compared_or_of_another_attribute():
+    n_rows = 4000
+    rows = np.arange(n_rows)
+    z = {"z": np.where(rows < 25, "few", np.where(rows % 2, "a", "b")), "side": np.where(rows < 60, "l", "r")}
+    problem = read_problem(np.zeros((n_rows, 1)), rows % 4 > 1, z)
+    values = Valuation.from_values({name: np.zeros(n_rows) for name in ("y", *z)})
+    material = read_material(problem, "y", values, max_rows=n_rows, min_group_size=30, seed=0)
+    assert material.attributes[0].groups.compared == [0, 1]  # 25 rows are too few
+    cells = label_cells(material)
+    assert not keeps_cells(rows < 25, cells)
+    assert not keeps_cells((rows >= 25) & (rows < 60), cells)  # more than half of "l"
+    assert keeps_cells((rows >= 25) & (rows < 50) & (rows % 2 > 0), cells)
+    marked = most_harmful(np.where(rows < 60, -1.0, 1.0), 0.1, cells)
+    assert marked[:25].sum() <= 12
+    assert marked[:60].sum() <= 30
+
+
 def test_cells_keep_half_of_their_rows():
-    cells = np.array([0, 0, 0, 0, 1, 1, -1])
+    cells = np.array([[0, 0, 0, 0, 1, 1, -1]])
     assert keeps_cells(np.array([1, 1, 0, 0, 1, 0, 1], dtype=bool), cells)
     assert not keeps_cells(np.array([1, 1, 1, 0, 0, 0, 0], dtype=bool), cells)
 
 
 def test_the_most_harmful_rows_leave_half_of_every_cell():
     effects = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
-    cells = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    cells = np.array([[0, 0, 0, 0, 1, 1, 1, 1]])
     marked = most_harmful(effects, 0.5, cells)
     assert np.flatnonzero(marked).tolist() == [0, 1, 4]  # two of cell 0, and no row that helps
 
@@ -263,7 +303,7 @@ def compared(codes, positive, weights=None, blocks=None):
 def test_a_change_is_that_of_the_groups_rates():
     # 10 negatives of group 0, 20 of group 1, 10 positives
     codes, positive = np.repeat([0, 1, 0], [10, 20, 10]), np.repeat([False, True], [30, 10])
-    before, after = np.zeros((2, 2, 40)), np.zeros((2, 2, 40))
+    before, after = np.zeros((2, 3, 40)), np.zeros((2, 3, 40))
     before[:, 0, :1], before[:, 0, 10:18] = 1, 1  # 0.1 and 0.4
     after[:, 0, :2], after[:, 0, 10:18] = 1, 1  # 0.2 and 0.4
     before[:, 1], after[:, 1] = np.nan, np.nan
@@ -287,20 +327,39 @@ def test_errors_are_those_of_repeated_draws():
         before = rng.random(n_rows) < np.where(codes == 0, 0.05, 0.1)
         after = before.copy()
         after[codes == 0] |= rng.random(n_rows // 2) < 0.02  # 0.069 of group 0
-        performance = np.zeros((1, n_rows))
-        found = compared(codes, positive).change(
-            (before[np.newaxis].astype(float), performance), (after[np.newaxis].astype(float), performance)
-        )
+        none = np.zeros((1, n_rows))
+        decided = (own[np.newaxis].astype(float) for own in (before, after))
+        found = compared(codes, positive).change(*((own, none, none) for own in decided))
         changes.append(found["ratio_change"])
         errors.append(found["ratio_error"])
     assert np.mean(changes) == pytest.approx(0.19, abs=0.01)
     assert np.mean(errors) == pytest.approx(np.std(changes), rel=0.12)
 
 
+def test_errors_of_the_true_positive_rate_count_the_threshold():
+    """1,500 rows, as in a fold: the threshold moves with the negatives, and with it the rate."""
+    rng = np.random.default_rng(0)
+    positive, changes, errors = np.arange(1500) % 4 == 0, [], []
+    codes = np.arange(1500) // 2 % 2
+    labels = SimpleNamespace(is_positive=positive)
+    fake = SimpleNamespace(
+        goal=("fpr_ratio", "tpr_at_fpr", 0.05), _problem=SimpleNamespace(labels=labels, sample_weight=None)
+    )
+    for _ in range(200):
+        both = rng.normal(size=1500) + 1.5 * positive
+        scores = [both, both + 0.7 * rng.normal(size=1500)]
+        before, after = (Consequences._decisions(fake, one, np.arange(1500)) for one in scores)
+        found = compared(codes, positive).change(tuple(before[:, np.newaxis]), tuple(after[:, np.newaxis]))
+        changes.append(found["performance_change"])
+        errors.append(found["performance_error"])
+    assert np.mean(errors) == pytest.approx(np.std(changes), rel=0.12)  # 0.71 of it by the positives alone
+
+
 def test_rows_of_one_block_count_as_one():
     codes, positive = np.repeat([0, 1], 400), np.zeros(800, dtype=bool)
     scored = np.random.default_rng(0).random(100).repeat(8)[np.newaxis]
-    args = (np.ones((1, 800)), np.zeros((1, 800))), (np.ones((1, 800)), scored)
+    one, none = np.ones((1, 800)), np.zeros((1, 800))
+    args = (one, none, none), (one, scored, none)
     alone = compared(codes, positive).change(*args)["performance_error"]
     blocks = np.repeat(np.arange(100), 8)
     together = compared(codes, positive, blocks=blocks).change(*args)["performance_error"]

@@ -15,7 +15,7 @@ from fado import OutOfBagEntropy, Valuation, explore
 def test_the_planted_proxy_is_named_first(seen_planted):
     columns = seen_planted.to_dict()["attributes"][0]["columns"]
     assert columns["columns"][0]["name"] == "club"
-    assert columns["sentence"].startswith("“club” reveals sex most")
+    assert columns["sentence"].startswith("“club” (")
 
 
 def test_a_slice_that_gives_its_group_away_is_named_first(planted):

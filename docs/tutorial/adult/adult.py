@@ -148,7 +148,7 @@ chart.facet(column=alt.Column("metric", title=None)).resolve_scale(
 # [`explore`](explore.md) turns the training data into one page.
 # `OutOfBagEntropy` first gives every row two values: how uncertain models are
 # about its label, and about its group, when they have not seen the row.
-# `explore` then trains about 120 models to measure what removing rows changes.
+# `explore` then trains about 75 models to measure what removing rows changes.
 
 # %% picture="explore.png" height=860
 from fado import OutOfBagEntropy, explore

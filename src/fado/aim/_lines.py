@@ -162,12 +162,12 @@ class Lines:
         )
 
     def too_few(self, positive: Bools, missing: int) -> str:
-        """Say that no model could pass, and how many rows are missing."""
+        """Say that no model could pass; with the rows at which equal rates pass on average, half fail."""
         if missing < 0:
             return "no number of validation rows can show that a ratio reaches it."
         return (
             f"{len(positive):,} validation rows are too few for any model to reach it "
-            f"({self._smallest_cell(positive)[1]}); even equal rates would need about {missing:,} more rows."
+            f"({self._smallest_cell(positive)[1]}), even with equal rates."
         )
 
     def _smallest_cell(self, positive: Bools) -> tuple[int, str]:

@@ -122,15 +122,19 @@ def _explore_files(
 
 
 def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Mapping[str, Any]) -> str:
-    """Write the command that aims a model on the same rows."""
+    """Write the command that aims a model on the same rows, without the columns of protected attributes."""
     from fado.cli._inputs import read_group_names
+    from fado.tabular import Expression, open_source
 
-    names = named.get("group_names") or []
+    names, there = named.get("group_names") or [], open_source(data).schema.names
+    sources = [name for own in named["protected"] for name in Expression.of(there, own).sources]
     options = {
         "--target": named["target"],
         "--protected": expression,
         "--group-names": [own for own in names if expression in read_group_names([own], named["protected"])],
-        **{f"--{name}": named.get(name) for name in ("positive", "drop", "weight")},
+        "--positive": named.get("positive"),
+        "--drop": list(dict.fromkeys([*(named.get("drop") or []), *sources])),
+        "--weight": named.get("weight"),
         **more,
     }
     words = ["fado", "aim", str(data)]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 LINE = 0.8
 MAX_FPR = 0.05
 CONFIDENCE = 0.9
-MOST_NAMED = 3  # columns that reveal the group
-LEAST_NAMED = 0.05  # the share that a column needs to be named after the first
 TITLES = {
     "fpr_ratio": "false-positive-rate ratio",
     "tpr_ratio": "true-positive-rate ratio",
@@ -231,7 +229,7 @@ def answers(material: Material, attribute: Protected, parts: Mapping[str, Any]) 
             "Columns that reveal the group",
             _giveaway(attribute, material.excluded_columns(attribute.name), biases["base"], parts["columns"]),
         ),
-        "slice": ("Removing slices", _slice(parts.get("effects"), parts["not_measured"])),
+        "slice": ("Removing rows", _removal(parts.get("effects"), parts["not_measured"])),
     }
     if parts["aim"] is not None:
         told["aim"] = (f"Cost of a ratio of {LINE}", parts["aim"]["ratios"][0]["sentences"][0])
@@ -297,8 +295,8 @@ def _giveaway(
         named = list_names([quoted(name) for name in sorted(kept)])
         said.append(f"Features that were hidden from the models of the group: {named}.")
     is_area = base["measure"].startswith("AUC")
-    if base["number"] is None or base["low"] > (0.5 if is_area else 0.0):
-        said.append(_strongest(attribute.name, columns))
+    if any(row["reveals"]["clear"] for row in columns["columns"]):
+        said.append(str(columns["sentence"]))
     if base["number"] is None:
         said.append("These values do not say how well models predict the group.")
     else:
@@ -307,45 +305,34 @@ def _giveaway(
     return " ".join(said)
 
 
-def _strongest(attribute: str, columns: Mapping[str, Any]) -> str:
-    """Name the columns that reveal most about the attribute."""
-    basis, how = "alone_z", "the share of its variance that each explains alone"
-    if columns["basis"] == "gains":
-        basis, how = "gain_z", "the share of the split gain of its models"
-    seen = [row for row in columns["columns"] if not row["left_out"] and row[basis]]
-    strong = [row for row in seen[:MOST_NAMED] if row[basis] >= LEAST_NAMED] or seen[:1]
-    if not strong:
-        return str(columns["sentence"])
-    *others, last = (f"{quoted(row['name'])} ({percent(row[basis])})" for row in strong)
-    named = f"{', '.join(others)} and {last} reveal" if others else f"{last} reveals"
-    return f"{named} {attribute} most (in brackets: {how})."
-
-
-def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
-    """Say which slice changes the ratio most, as retraining measured it; or that none does, or why not."""
+def _removal(effects: Mapping[str, Any] | None, reason: str) -> str:
+    """Say which measured removal helps most, and what it costs; or that none does, or why not."""
     if effects is None or effects["measured"] is None:
         return reason
-    tried = [one for one in effects["slices"] if one["measured"] is not None]
-    if not tried:
-        return "No slice of the rows differs from the others beyond chance, so none was tried."
-    found = [
-        (abs(one["measured"]["ratio_change"]), one, one["measured"])
-        for one in tried
-        if _is_measurable(one["measured"]["ratio_change"], one["measured"]["ratio_error"])
-    ]
-    n_fits = effects["measured"]["fits"]
-    fits = f"found on one half of the rows, measured on the other half, {n_fits:,} fits"
-    several = f"{len(tried)} slices that were" if len(tried) > 1 else "one slice that was"
-    if not found:
-        none = "None of the" if len(tried) > 1 else "The"
-        verb = "changes" if len(tried) > 1 else "does not change"
-        return f"{none} {several} tried {verb} the {effects['ratio']} measurably ({fits})."
-    _, one, own = max(found, key=lambda entry: entry[0])
-    said = f"Removing the {own['rows']:,} rows where {quoted(' and '.join(one['conditions']))} "
-    said += _moved(effects["ratio"], own["ratio_change"], own["ratio_error"])
-    if effects["performance"] is not None and own["performance_change"] is not None:
-        said += f" and {_moved(effects['performance'], own['performance_change'], own['performance_error'])}"
-    return f"{said}. Of the {several} tried, it changes the ratio most ({fits})."
+    how = f"found on one half of the rows, measured on the other half, {effects['measured']['fits']:,} fits"
+    ratio, performance = effects["ratio"], effects["performance"] or "performance"
+    best, tried = effects["headline"], [*effects["slices"], *effects["curve"]]
+    n_tried = sum(one["measured"] is not None for one in tried)
+    if best is None:
+        return (
+            f"No removal that was tried ({n_tried}) clearly raises the {ratio} by more than it costs in "
+            f"{performance} ({how})."
+        )
+    own, rows = best["measured"], f"{best['rows']:,} rows"
+    if "conditions" in best:
+        what = f"the {rows} where {quoted(' and '.join(best['conditions']))}"
+    else:
+        cells = [
+            f"{one['rows']:,} of {quoted(one['group'])} labelled {quoted(one['label'])}"
+            for one in best["cells"]
+        ]
+        rows = f"{rows}: {list_names(cells)}" if cells else rows
+        what = f"the most harmful {percent(best['share'])} of the rows ({rows})"
+    return (
+        f"Removing {what} {_moved(ratio, own['ratio_change'], own['ratio_error'])} and "
+        f"{_moved(performance, own['performance_change'], own['performance_error'])}. Of the {n_tried} "
+        f"removals that were tried, it raises the {ratio} most for its cost in {performance} ({how})."
+    )
 
 
 def _is_measurable(change: float | None, error: float | None) -> bool:
@@ -409,9 +396,10 @@ def _next(
 
 def _python_call(material: Material, attribute: Protected) -> str:
     """Write the call that aims a model, with the names of the parameters of `explore`."""
-    groups = "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
-    if attribute.position is not None:
-        groups = repr(attribute.name)
+    features, groups = "X", "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
+    if attribute.position is not None:  # named columns of X: a model without them
+        names = [one.name for one in material.attributes]
+        features, groups = f"X.drop(columns={names!r})", f"X[{attribute.name!r}]"
     label = "" if material.positive == 1 else f", pos_label={material.target.classes[0]!r}"
     made = f'AimedEstimator(LGBMClassifier(), ratio="{_RATIO}", at_least={LINE}{label})'
-    return f"{made}.fit(X, y, sensitive_features={groups})"
+    return f"{made}.fit({features}, y, sensitive_features={groups})"

@@ -14,6 +14,7 @@ from fado._storage import replacing
 from fado._version import __version__
 from fado.exploration._answers import aim_part, answers
 from fado.exploration._biases import biases
+from fado.exploration._columns import column_reliance, columns_part
 from fado.exploration._consequences import Consequences, check_retraining
 from fado.exploration._material import (
     Material,
@@ -26,7 +27,7 @@ from fado.exploration._material import (
 )
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
-from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
+from fado.exploration._values import alpha_part, distributions, plane, stability_part
 from fado.reporting import explore_page, page_in_frame, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
@@ -91,7 +92,7 @@ class Exploration:
         -------
         dict of str to DataFrame
             ``cells``: per group and label, the number of rows and the sums of their effects on the ratio and
-            on the performance. ``slices``: rows that make groups less equal. ``measured_ratio_change`` and
+            on the performance. ``slices``: candidates for a removal. ``measured_ratio_change`` and
             ``measured_ratio_error`` are the change when the slice is removed and its standard error, likewise
             for the performance; they are NaN for slices without retraining. ``ratio_change`` and
             ``performance_change`` are forecasts, NaN unless forecasts agree with the measured changes on this
@@ -279,6 +280,7 @@ def summarise(
     """
     finder = SliceFinder(material)
     columns = [*finder.columns, binned_target(material, len(finder.columns))]
+    reliance = column_reliance(material, n_jobs, progress)
     consequences = Consequences(material, columns, retrain, estimator, n_jobs, progress)
 
     def attribute_part(attribute: Protected) -> dict[str, Any]:
@@ -297,7 +299,7 @@ def summarise(
             "alpha": alpha_part(finder, [attribute.name], attribute.fine, groups),
             "aim": aim_part(material, attribute),
             "gives_away": finder.gives_away(attribute),
-            "columns": columns_part(material, attribute, finder.columns),
+            "columns": columns_part(material, attribute, reliance),
             "suspicious": suspicious_part(finder, attribute, show_rows),
             "not_measured": consequences.reasons[attribute.name],
         } | ({} if effects is None else {"effects": effects})

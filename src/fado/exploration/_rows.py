@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 from sklearn.metrics import log_loss
 
 from fado._messages import list_names
-from fado.exploration._biases import Estimate, share, share_gap, widest_gap
+from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._material import (
     FEWEST_MEMBERS,
     Bools,
@@ -229,26 +229,29 @@ def effects_part(consequences: Consequences, attribute: Protected, show_rows: bo
     """Give the effects of rows on the ratio between an attribute's groups and on the performance.
 
     ``now`` has the metrics without any change, ``cells`` and ``rows`` have effects, ``slices`` and ``curve``
-    the changes ``measured`` on validation data; ``reason`` says why nothing was measured. None if values are
-    not effects and nothing was measured.
+    the changes ``measured`` on validation data, and ``headline`` is the removal that helps most, if any does;
+    ``reason`` says why nothing was measured. All counts are of the explored rows. None if values are not
+    effects and nothing was measured.
     """
     material, found = consequences.material, consequences.of(attribute)
     by_values = material.valuation.scales[attribute.name].is_signed
     if not by_values and not found:
         return None
     ratio, performance = metrics_of(material.valuation, attribute.name, consequences)
-    times = 1.0 if material.sampled is None else material.sampled.times  # that a row stands for
+    times = 1.0  # that a row with an effect stands for, among the explored rows
     if by_values:
         weights = 1.0 if material.weights is None else material.weights  # values are per unit of weight
         on_ratio, on_target = (material.valuation[name] * weights for name in (attribute.name, "y"))
     else:
         on_ratio, on_target = np.zeros((2, len(material)))
         on_ratio[material.sample], on_target[material.sample] = found["effects"]
-        times *= len(material) / len(material.sample)
+        times = len(material) / len(material.sample)
     on_performance = None if performance is None else on_target
+    stand_for = times if material.sampled is None else times * material.sampled.times  # in the whole table
+    slices, curve = _slices(consequences, attribute, on_ratio), _curve(material, attribute, found)
     worst = np.argsort(on_ratio, kind="stable")[:MOST_ROWS]
     return {
-        "lead": _lead(ratio, performance, attribute.name, is_sample=times != 1),
+        "lead": _lead(ratio, performance, attribute.name, material, is_sample=stand_for != 1),
         "ratio": ratio,
         "performance": performance,
         "now": _level_now(material, attribute) or (found["measured"]["before"] if found else None),
@@ -256,11 +259,13 @@ def effects_part(consequences: Consequences, attribute: Protected, show_rows: bo
         "cells": cell_effects(
             attribute.groups,
             material.labels,
-            times * on_ratio,
-            None if on_performance is None else times * on_performance,
+            stand_for * on_ratio,
+            None if on_performance is None else stand_for * on_performance,
         ),
-        "slices": _slices(consequences, attribute, on_ratio),
-        "curve": found.get("curve", []),
+        "slices": slices,
+        "curve": curve,
+        "headline": most_helpful([*slices, *curve]),
+        "harmful_rows": cell_counts(material, attribute, on_ratio < 0, times),
         "rows": [
             _entry(material, row, _effects(on_ratio[row], on_performance, row), show_rows)
             for row in worst
@@ -268,8 +273,58 @@ def effects_part(consequences: Consequences, attribute: Protected, show_rows: bo
         ],
         "measured": found.get("measured"),
         "reason": consequences.reasons[attribute.name],
-        "forecast_note": _forecast_note(found),
     }
+
+
+def most_helpful(removals: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Choose the measured removal that raises the ratio most for each point of performance that it costs.
+
+    It must clearly raise the ratio: the interval, which holds for all removals together, excludes 0. And the
+    ratio must rise by more than the performance falls. A cost within its margin of error counts as that
+    margin, so that chance does not make a removal cheap. None if there is no such removal.
+
+    Examples
+    --------
+    >>> def removal(ratio, performance):
+    ...     own = {"ratio_change": ratio, "performance_change": performance}
+    ...     return {"measured": own | {"ratio_error": 0.02, "performance_error": 0.01}}
+    >>> best = most_helpful([removal(-0.13, -0.6), removal(0.48, -0.07), removal(0.1, -0.02)])
+    >>> best["measured"]["ratio_change"]
+    0.48
+    >>> most_helpful([removal(-0.13, -0.6), removal(0.03, 0.0), removal(0.3, -0.4)]) is None
+    True
+    """
+    figures = [(one, one["measured"]) for one in removals if one["measured"] is not None]
+    reach = float(ndtri(1 - 0.025 / max(len(figures), 1)))
+    helping = [
+        (own["ratio_change"] / max(-own["performance_change"], Z * own["performance_error"], 1e-6), one)
+        for one, own in figures
+        if own["ratio_change"] > max(reach * own["ratio_error"], -own["performance_change"], 0.0)
+    ]
+    return max(helping, key=lambda entry: entry[0])[1] if helping else None
+
+
+def cell_counts(
+    material: Material, attribute: Protected, rows: Bools, times: float = 1.0
+) -> list[dict[str, Any]]:
+    """Count rows per group and label, the most frequent first; fewer than ten are left out."""
+    counts = [
+        {"group": group, "label": label, "rows": round(times * int(rows[own].sum()))}
+        for group, label, own in cells_of(attribute.groups, material.labels)
+        if rows[own].sum() >= FEWEST_MEMBERS
+    ]
+    return sorted(counts, key=lambda one: -one["rows"])
+
+
+def _curve(material: Material, attribute: Protected, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Describe the most harmful rows; those of a sample stand for the same share of all rows."""
+    times, described = len(material) / len(material.sample), []
+    for one in found.get("curve", []):
+        rows = np.zeros(len(material), dtype=np.bool_)
+        rows[material.sample[one["rows"]]] = True
+        own = {"rows": round(times * int(rows.sum())), "cells": cell_counts(material, attribute, rows, times)}
+        described.append(one | own)
+    return described
 
 
 def _effects(on_ratio: float, on_performance: FloatArray | None, rows: Any) -> dict[str, float | None]:
@@ -307,7 +362,7 @@ def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArr
     slices = consequences.of(attribute).get("slices")
     if slices is None:
         nothing = {"ratio_change": None, "performance_change": None, "measured": None}
-        gains, cells = -on_ratio[material.sample], label_cells(material, attribute)
+        gains, cells = -on_ratio[material.sample], label_cells(material)
         slices = [
             {"found": one, "rows": one.rows(columns)} | nothing
             for one in find_slices(material, columns, gains, MOST_SLICES, cells)
@@ -316,6 +371,7 @@ def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArr
         {key: own for key, own in one.items() if key not in ("found", "forecast")}
         | {
             "conditions": one["found"].texts,
+            "cells": cell_counts(material, attribute, one["rows"]),
             "rows": int(one["rows"].sum()),
             "share": float(one["rows"].mean()),
             "p_value": one["found"].p_value,
@@ -324,8 +380,14 @@ def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArr
     ]
 
 
-def _lead(ratio: str, performance: str | None, attribute: str, *, is_sample: bool) -> str:
+def _lead(ratio: str, performance: str | None, attribute: str, material: Material, *, is_sample: bool) -> str:
     scaled = " Sums are scaled up from the sample to all rows." if is_sample else ""
+    if len(material.sample) < len(material):
+        which = "all" if material.sampled is None else "the"
+        scaled += (
+            f" Models were trained on {len(material.sample):,} rows drawn at random; counts are of {which} "
+            f"{len(material):,} {'rows' if material.sampled is None else 'sampled rows'}."
+        )
     both = "" if performance is None else f" and the {performance}"
     return (
         "The effect of a row is an estimate of what its weight adds to a metric of the model: here the "
@@ -333,15 +395,6 @@ def _lead(ratio: str, performance: str | None, attribute: str, *, is_sample: boo
         "makes the groups less equal. Effects show where to look; the changes below are measured by "
         f"retraining.{scaled}"
     )
-
-
-def _forecast_note(found: dict[str, Any]) -> str:
-    """Say whether forecasts are shown next to measured changes."""
-    if not found:
-        return ""
-    if found["trusted"]:
-        return "Forecasts are shown, since they agree with the changes measured on this table."
-    return "Forecasts are not shown, since they do not clearly agree with the changes measured on this table."
 
 
 def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, pd.DataFrame]:
@@ -452,11 +505,14 @@ def find_slices(
     return search.find(most, always, lambda rows: keeps_cells(rows, cells))
 
 
-def label_cells(material: Material, attribute: Protected) -> Codes:
-    """Give each searched row's combination of compared group and label; -1 for all other rows."""
-    codes, labels = (own.codes[material.sample] for own in (attribute.groups, material.labels))
-    known = np.isin(codes, attribute.groups.compared) & (labels >= 0)
-    return np.where(known, codes * (labels.max() + 1) + labels, -1)
+def label_cells(material: Material) -> Codes:
+    """Give each searched row's combination of group and label, per attribute; -1 in those of few rows."""
+    labels, found = material.labels.codes[material.sample], []
+    for one in material.attributes:
+        codes = one.fine.codes[material.sample] * (labels.max() + 1) + labels
+        cells, sizes = np.unique(codes, return_inverse=True, return_counts=True)[1:]
+        found.append(np.where((sizes >= FEWEST_MEMBERS)[cells] & (labels >= 0), cells, -1))
+    return np.array(found)
 
 
 def keeps_cells(rows: Bools, cells: Codes) -> bool:
@@ -465,15 +521,18 @@ def keeps_cells(rows: Bools, cells: Codes) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> cells = np.array([0, 0, 0, 1, 1, -1])
+    >>> cells = np.array([[0, 0, 0, 1, 1, -1]])
     >>> keeps_cells(np.array([True, False, False, True, False, True]), cells)
     True
     >>> keeps_cells(np.array([True, True, False, False, False, False]), cells)
     False
     """
-    known = cells >= 0
-    sizes, gone = np.bincount(cells[known]), np.bincount(cells[known & rows], minlength=cells.max() + 1)
-    return bool((gone <= MOST_OF_A_CELL * sizes).all())
+    for codes in cells:
+        known = codes >= 0
+        sizes, gone = (np.bincount(codes[own], minlength=codes.max() + 1) for own in (known, known & rows))
+        if (gone > MOST_OF_A_CELL * sizes).any():
+            return False
+    return True
 
 
 class RemovalSearch(ConditionTable):

@@ -26,15 +26,13 @@ from fado.exploration._material import (
     quoted,
     span_around,
 )
-from fado.exploration._slices import BinnedColumn, SliceFinder, SlicePool, usable_utilities
+from fado.exploration._slices import SliceFinder, SlicePool, usable_utilities
 from fado.interventions import PrevalenceSampling, minmax
 from fado.tabular import Groups, Variable, mean_one, small_groups
 from fado.valuation import read_stability
 
 BINS = 20
 ALPHAS = tuple(step / 20 for step in range(21))
-MOST_COLUMNS = 500
-MOST_DRAWN = 20
 _CORNERS = (
     # uncertain about y, uncertain about z, the name and the meaning of the corner
     (True, True, "uncertain about both", "Highest utility: models can still learn from these rows, and the "
@@ -270,101 +268,6 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
         "corners": corners,
         "groups": list(groups.names),
     }
-
-
-def columns_part(material: Material, attribute: Protected, columns: Sequence[BinnedColumn]) -> dict[str, Any]:
-    """Measure how much every feature, and the target, reveals the attribute and matters for the target.
-
-    ``basis`` is "gains", shares of the split gain of the models that computed the values, or "alone", the
-    variance that the column explains alone. The ``columns`` that reveal most come first; those ``drawn``
-    matter most, for the attribute or for the target.
-    """
-    hidden = material.excluded_columns(attribute.name)
-    gains_y, gains_z = (_gains(material, name) for name in ("y", attribute.name))
-    basis = "alone" if gains_y is None or gains_z is None else "gain"
-
-    def measured(name: str, codes: npt.NDArray[Any], number: int, is_target: bool) -> dict[str, Any]:
-        return {
-            "name": name,
-            "is_target": is_target,
-            "left_out": not is_target and (name in hidden or number == attribute.position),
-            "alone_y": None if is_target else explained(codes, material.target),
-            "alone_z": explained(codes, attribute.variable),
-            "gain_y": None if is_target or gains_y is None else gains_y[number],
-            "gain_z": None if gains_z is None else gains_z[number],
-        }
-
-    rows = [measured(one.name, one.codes, one.number, False) for one in columns if one.is_feature]
-    if material.valuation.provenance.settings.get("z_sees_target", True):  # as one of the columns
-        codes = material.target.labels
-        if material.target.kind == "continuous":
-            codes = np.searchsorted(np.quantile(codes, np.linspace(0, 1, 11)[1:-1]), codes)
-        rows.append(measured(material.target_name, codes, -1, True))
-    rows.sort(key=lambda row: (row["left_out"], -row[f"{basis}_z"], -(row[f"{basis}_y"] or 0.0)))
-    shown = rows[:MOST_COLUMNS]
-    # the columns with the highest shares: the larger of the two, relative to the highest of all
-    of_both = np.array([[row[f"{basis}_{which}"] or 0.0 for which in "zy"] for row in shown]).reshape(-1, 2)
-    weight = (of_both / np.maximum(of_both.max(axis=0, initial=0.0), 1e-12)).max(axis=1)
-    return {
-        "basis": "gains" if basis == "gain" else basis,
-        "columns": shown,
-        "not_shown": len(rows) - len(shown),
-        "drawn": sorted(np.argsort(-weight, kind="stable")[:MOST_DRAWN].tolist()),
-        "sentence": _strongest(rows, basis, attribute.name),
-    }
-
-
-def explained(codes: npt.NDArray[np.integer], variable: Variable) -> float:
-    """Give the share of a variable's variance that a column explains alone, adjusted for chance.
-
-    For classes this is Goodman and Kruskal's tau, for numbers the squared correlation ratio; both are
-    adjusted for the number of parts that the column is cut into.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> z = Variable("z", "classes", np.repeat([0, 1], 50).astype(np.int32), (0, 1))
-    >>> explained(np.repeat([3, 7], 50), z), explained(np.tile([3, 7], 50), z)
-    (1.0, 0.0)
-    """
-    known = variable.known
-    _, parts = np.unique(codes[known], return_inverse=True)
-    labels = variable.labels[known]
-    n_rows, n_parts = len(labels), int(parts.max()) + 1 if len(parts) else 0
-    if n_parts < 2 or n_rows <= n_parts:
-        return 0.0
-    if variable.kind == "classes":
-        n_classes = len(variable.classes)
-        cells = np.bincount(parts * n_classes + labels, minlength=n_parts * n_classes)
-        table = cells.reshape(n_parts, n_classes).astype(np.float64)
-        chance = np.square(table.sum(axis=0)).sum() / n_rows
-        between, total = (np.square(table).sum(axis=1) / table.sum(axis=1)).sum() - chance, n_rows - chance
-    else:
-        centred = labels - labels.mean()
-        sums, counts = np.bincount(parts, centred), np.bincount(parts)
-        between, total = (np.square(sums) / counts).sum(), np.square(centred).sum()
-    if total <= 0:
-        return 0.0
-    left = (1.0 - between / total) * (n_rows - 1) / (n_rows - n_parts)
-    return float(min(max(1.0 - left, 0.0), 1.0))
-
-
-def _gains(material: Material, variable: str) -> list[float] | None:
-    """Give the shares of the split gain, if they are known and the models were fitted to these columns."""
-    told = material.valuation.provenance.split_gains
-    if told is None or list(told.columns) != material.problem.table.names or variable not in told.shares:
-        return None
-    return list(told.shares[variable])
-
-
-def _strongest(rows: list[dict[str, Any]], basis: str, attribute: str) -> str:
-    first = next((row for row in rows if not row["left_out"]), None)
-    if first is None or not first[f"{basis}_z"]:
-        return f"No column reveals {attribute}."
-    how = (
-        "the split gain of its models" if basis == "gain" else "its variance, explained by this column alone"
-    )
-    return f"{quoted(first['name'])} reveals {attribute} most: {percent(first[f'{basis}_z'])} of {how}."
 
 
 def alpha_part(

@@ -30,7 +30,7 @@ function changeCell(measured, key) {
   const change = measured[`${key}_change`], error = measured[`${key}_error`];
   if (!known(change)) return "–";
   return measurable(change, error)
-    ? el("b", { class: "nowrap" }, changed(change, error))
+    ? el("b", { class: change < 0 ? "nowrap lower" : "nowrap" }, changed(change, error))
     : el("span", { class: "unmeasurable" }, el("span", { class: "nowrap" }, `${changed(change, error)},`), " no measurable change");
 }
 
@@ -76,7 +76,7 @@ function pointPlot(box, points, label_) {
     points.forEach((point, place) => {
       put(svg, "line", { x1: x(place), x2: x(place), y1: y(point.change - REACH * point.error), y2: y(point.change + REACH * point.error), class: "whisker" });
       const mark = put(svg, "circle", { cx: x(place), cy: y(point.change), r: 5, "data-point": point.share });
-      mark.style.fill = measurable(point.change, point.error) ? "var(--accent)" : "var(--soft)";
+      mark.style.fill = !measurable(point.change, point.error) ? "var(--soft)" : point.change < 0 ? "var(--mark)" : "var(--accent)";
       mark.append(svgEl("title", {}, changed(point.change, point.error)));
       put(svg, "text", { x: x(place), y: height - foot + 16, class: "soft", "text-anchor": "middle" }, `${+(100 * point.share).toFixed(1)} %`);
     });
@@ -120,7 +120,7 @@ function drawRemoval(box, effects) {
   const points = effects.curve.filter((p) => p.measured !== null);
   if (!points.length) return;
   const card = el("article", { class: "card below", "data-effects": "curve" }, el("h3", {}, "Removing the most harmful rows"),
-    el("p", { class: "small" }, "Measured changes. Bars are 95 % intervals; at a grey point there is no measurable change."));
+    el("p", { class: "small" }, "Measured changes. Bars are 95 % intervals; red points lower the metric, and at a grey point there is no measurable change."));
   box.append(card);
   const panels = sideBySide(card);
   for (const [key, title] of metricsOf(effects)) {
@@ -128,36 +128,44 @@ function drawRemoval(box, effects) {
     if (told.length) pointPlot(panel(panels, `change of the ${title}`), told, `Change of the ${title} by the share of rows removed`);
   }
   card.append(el("details", {}, el("summary", {}, "Numbers"), table([
-    { label: "removed", text: true, of: (p) => `${count(p.measured.rows)} rows (${percent(p.share)})` },
+    { label: "removed", text: true, of: (p) => [`${count(p.rows)} rows (${percent(p.share)})`, ...cellLines(p.cells)] },
     ...metricsOf(effects).map(([key, title], index) => ({ label: `change of ${title}`, of: (p) => changeCell(p.measured, key), strong: index === 0 })),
   ], points)));
 }
 
+// How many rows of each group and label; fewer than ten are not listed.
+function cellLines(cells) {
+  return cells.map((c) => el("span", { class: "condition small" }, `${count(c.rows)} of `, name(c.group), " labelled ", name(c.label)));
+}
+
 function drawEffectSlices(box, effects, about) {
   const measured = effects.measured !== null;
-  const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `Slices and the ${effects.ratio}` : "Slices to look at"),
-    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics are measured on validation data, which was not used to compute effects, with 95 % intervals." : " The effect of removing them was not measured."} Look at the rows of a slice before you delete any.`));
+  const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `What removing a slice changes` : "Slices to look at"),
+    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics are measured on validation data, which was not used to compute effects, with 95 % intervals; what lowers a metric is red. Influence proposed these slices: some lower the ratio when they are removed." : " The effect of removing them was not measured."} Look at the rows of a slice before you delete any.`));
   box.append(card);
   if (!effects.slices.length) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
     return;
   }
-  const forecast = metricsOf(effects).filter(([key]) => effects.slices.some((s) => known(s[`${key}_change`])));
   card.append(table([
     { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
     { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, known(s.p_value) ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
     ...(measured ? metricsOf(effects).map(([key, title]) => ({ label: `change of ${title}`, of: (s) => (s.measured ? changeCell(s.measured, key) : "not tried") })) : []),
-    ...forecast.map(([key, title]) => ({ label: `${title}: forecast`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
   ], effects.slices));
-  if (forecast.length && effects.forecast_note) card.append(el("p", { class: "small" }, name(effects.forecast_note)));
 }
 
 function drawHarmful(box, effects, about) {
   if (!effects.rows.length) return;
   const write = signedLike(effects.rows.map((r) => r.ratio_effect));
-  const card = el("article", { class: "card below", "data-effects": "rows" }, el("h3", {}, "Most harmful rows"),
-    el("p", { class: "small" }, `Row numbers (the first row is 0) and their effect on the ${effects.ratio}.`),
-    el("div", { class: "rows" }, effects.rows.map((row) => el("span", {}, `${row.row} `, el("span", { class: "small" }, write(row.ratio_effect))))));
+  const card = el("article", { class: "card below", "data-effects": "rows" }, el("h3", {}, "Rows with a negative effect on the ratio"),
+    table([
+      { label: "group", text: true, of: (c) => name(c.group) },
+      { label: "label", text: true, of: (c) => name(c.label) },
+      { label: "rows", of: (c) => `${count(c.rows)} (${percent(c.rows / effects.harmful)})` },
+    ], effects.harmful_rows),
+    el("details", {}, el("summary", {}, `Numbers of the ${effects.rows.length} rows with the lowest effect`),
+      el("p", { class: "small" }, `Row numbers (the first row is 0) and their effect on the ${effects.ratio}.`),
+      el("div", { class: "rows" }, effects.rows.map((row) => el("span", {}, `${row.row} `, el("span", { class: "small" }, write(row.ratio_effect)))))));
   for (const row of effects.rows.filter((one) => one.features)) {
     card.append(el("details", {}, el("summary", {}, `Row ${row.row}`), el("p", { class: "facts" },
       name(about.target.name), ": ", name(row.label), row.features.flatMap(([column, value]) => [" · ", name(column), ": ", name(value)]))));

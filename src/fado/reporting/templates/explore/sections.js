@@ -130,23 +130,20 @@ function drawColumns(attribute, about) {
     box.append(el("p", { class: "note" }, "The features are a matrix without column names."));
     return;
   }
-  const byGains = columns.basis === "gains", key = byGains ? "gain" : "alone", every = columns.columns;
-  const drawn = columns.drawn.map((place) => every[place]), total = every.length + columns.not_shown;
+  const every = columns.columns, drawn = columns.drawn.map((place) => every[place]), total = every.length + columns.not_shown;
   const told = (c) => (c.is_target ? " (target)" : c.left_out ? " (hidden from these models)" : "");
   const card = el("article", { class: "card" }, el("p", {}, name(columns.sentence)));
   box.append(card);
-  card.append(el("p", { class: "small" }, byGains
-    ? "Shares of the split gain of the models that computed the values. A column that reveals the group is a proxy for it. If the column also matters for the target, a model will use it, and with it the group."
-    : "Share of the variance that a column explains alone. A column that reveals the group is a proxy for it."));
-  if (drawn.length < total) card.append(el("p", { class: "small" }, `The ${count(drawn.length)} of ${count(total)} columns that matter most for the attribute or for the target.`));
-  card.append(legend([`reveals ${attribute.name}`, `matters for ${about.target.name}`]));
-  pairPlot(card, drawn.map((c) => ({ name: `${c.name}${told(c)}`, numbers: [c[`${key}_z`], c[`${key}_y`]] })), "Columns by how much they reveal the attribute and matter for the target");
+  card.append(el("p", { class: "small" }, `Models were trained on two thirds of ${count(columns.rows)} rows in turn. In the other third one column at a time is shuffled: the figure is the share of the uncertainty that comes back, with 95 % intervals that hold for all columns together. A column that reveals the group is a proxy for it. If it also matters for the target, a model will use it, and with it the group. Of columns that repeat each other, each has less than both together.`));
+  if (drawn.length) {
+    card.append(el("p", { class: "small" }, "Drawn: columns whose share is clear of chance."), legend([`reveals ${attribute.name}`, `matters for ${about.target.name}`]));
+    pairPlot(card, drawn.map((c) => ({ name: `${c.name}${told(c)}`, numbers: [c.reveals, c.matters].map((own) => (own.clear ? own.share : null)) })), "Columns by how much they reveal the attribute and matter for the target");
+  }
+  const write = (own) => (own.clear ? `${percent(own.share)} ± ${percent(own.margin)}` : known(own.share) ? "not clear" : "–");
   card.append(el("details", {}, el("summary", {}, drawn.length < total ? `Show all ${count(total)} columns` : "Numbers"), table([
     { label: "column", text: true, of: (c) => [name(c.name), told(c)] },
-    { label: "gain for the attribute", of: (c) => percent(c.gain_z), strong: true },
-    { label: "gain for the target", of: (c) => percent(c.gain_y) },
-    { label: "explains the attribute, alone", of: (c) => percent(c.alone_z) },
-    { label: "explains the target, alone", of: (c) => percent(c.alone_y) },
+    { label: "reveals the attribute", of: (c) => write(c.reveals), strong: true },
+    { label: "matters for the target", of: (c) => write(c.matters) },
   ], every), columns.not_shown ? el("p", { class: "small" }, `${count(columns.not_shown)} more columns have smaller shares.`) : null));
 }
 

@@ -1,0 +1,130 @@
+"""Columns that reveal the group: measured on rows that models have not seen."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+from fado import Valuation, explore
+from fado.exploration._columns import _Held, _reliance
+
+
+def columns_of(seen, attribute=0):
+    return seen.to_dict()["attributes"][attribute]["columns"]
+
+
+def answer_of(seen):
+    return next(
+        one["sentence"] for one in seen.to_dict()["attributes"][0]["answers"] if one["id"] == "giveaway"
+    )
+
+
+def table(n_rows, seed, strength):
+    """A text of 700 random days, a club that follows the sex in a share of the rows, and noise."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n_rows)
+    told = rng.random(n_rows) < strength
+    club = np.where(told, np.where(sex == "f", "choir", "rowing"), rng.choice(["choir", "rowing"], n_rows))
+    X = pd.DataFrame({"day": [f"d{day}" for day in rng.integers(0, 700, n_rows)], "club": club})
+    return X.assign(noise=rng.normal(size=n_rows)), pd.Series(rng.random(n_rows) < 0.4, name="hired"), sex
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_text_of_random_days_reveals_nothing_and_a_true_proxy_is_named(made_up, seed):
+    X, y, sex = table(3000, seed, 0.3)
+    seen = explore(X, y, sensitive_features={"sex": sex}, valuation=made_up(3000, ["sex"]), retrain=0)
+    part = columns_of(seen)
+    rows = {row["name"]: row["reveals"] for row in part["columns"]}
+    assert [name for name, one in rows.items() if one["clear"]] == ["club"]
+    assert rows["club"]["share"] - rows["club"]["margin"] > 0
+    assert part["sentence"].startswith("“club” (")
+    assert " reveals sex most (in brackets: the share of the uncertainty about the group" in part["sentence"]
+    assert part["sentence"] in answer_of(seen)
+    assert "day" not in answer_of(seen)
+    assert "gain" not in json.dumps(part)
+
+
+def test_where_the_group_cannot_be_told_no_column_is_named(made_up):
+    X, y, sex = table(3000, 5, 0.0)
+    seen = explore(X, y, sensitive_features={"sex": sex}, valuation=made_up(3000, ["sex"]), retrain=0)
+    part = columns_of(seen)
+    assert part["sentence"].startswith("Models do not predict sex from the columns beyond chance")
+    assert all(row["reveals"] == {"share": None, "margin": None, "clear": False} for row in part["columns"])
+    assert not any(f"“{name}”" in answer_of(seen) for name in X)
+
+
+def test_a_perfect_proxy_has_all_of_the_uncertainty():
+    """Shuffled, it names a random group: the error is that of knowing only the groups' sizes."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 4000, p=[0.2, 0.8])
+    X = pd.DataFrame({"club": np.where(sex == "f", "choir", "rowing"), "noise": rng.normal(size=4000)})
+    values = Valuation.from_probabilities(rng.random(4000), {"sex": rng.random(4000)})
+    part = columns_of(
+        explore(X, rng.random(4000) < 0.4, sensitive_features={"sex": sex}, valuation=values, retrain=0)
+    )
+    assert part["columns"][0]["name"] == "club"
+    assert part["columns"][0]["reveals"]["share"] == pytest.approx(1, abs=0.05)
+
+
+def test_shares_are_those_worked_out_by_hand():
+    """Two folds of two rows: shuffled, the errors of three rows grow by 0.2, 0.4 and 0.2."""
+    folds = [
+        _Held(np.array([0, 2]), np.array([0.1, 0.1]), np.array([0.5, 0.5]), {3: np.array([0.2, 0.4])}),
+        _Held(np.array([1, 3]), np.array([0.2, 0.1]), np.array([0.5, 0.5]), {3: np.array([0.2, 0.0])}),
+    ]
+    alone = _reliance(folds, SimpleNamespace(blocks=None))
+    assert alone.shares[3] == (pytest.approx(0.2 / 0.5), pytest.approx(np.sqrt(0.08) / 4 / 0.5))
+    assert alone.figures(3)["clear"] is True  # 0.4 is more than 1.96 times 0.141
+    assert alone.figures(0) == {"share": 0.0, "margin": 0.0, "clear": False}
+    together = _reliance(folds, SimpleNamespace(blocks=np.array([0, 0, 1, 1])))  # 0.2 + 0.2, 0.4 + 0.0
+    assert together.shares[3][1] == 0.0
+    worse = [one._replace(errors=np.array([0.6, 0.5])) for one in folds]
+    assert _reliance(worse, SimpleNamespace(blocks=None)).shares is None
+
+
+def test_a_column_kept_from_the_models_comes_last_and_is_marked(small):
+    frame = small.X.assign(sex=small.z["sex"])
+    part = columns_of(explore(frame, small.y, sensitive_features="sex", valuation=small.valuation, retrain=0))
+    assert part["columns"][-1]["name"] == "sex"
+    assert part["columns"][-1]["left_out"]
+    assert part["columns"][-1]["reveals"]["share"] is None
+
+
+def test_a_number_is_revealed_by_the_column_it_follows(made_up):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(1500, 3)), columns=["a", "b", "c"])
+    z = np.where(np.arange(1500) % 50 == 0, np.nan, X["b"] + 0.3 * rng.normal(size=1500))
+    values = made_up(1500, ["z"])
+    seen = explore(X, X["a"] > 0, sensitive_features={"z": z}, valuation=values, retrain=0)
+    assert columns_of(seen)["sentence"].startswith("“b” (")
+
+
+def test_a_matrix_without_columns_is_explored_without_them(small):
+    X = csr_matrix(small.X[["age", "kids"]].to_numpy(dtype=float))
+    values = Valuation.from_probabilities(np.linspace(0, 1, 600), {"sex": np.linspace(1, 0, 600)})
+    part = columns_of(
+        explore(X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
+    )
+    assert (part["columns"], part["drawn"]) == ([], [])
+
+
+def test_of_many_columns_those_that_are_clear_are_drawn(made_up):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 125)), columns=[f"c{j}" for j in range(125)])
+    z, y = np.where(X["c99"] > 0, "f", "m"), X["c7"] > 0
+    part = columns_of(explore(X, y, sensitive_features={"z": z}, valuation=made_up(300, ["z"]), retrain=0))
+    assert len(part["columns"]) == 126  # and the target
+    assert part["columns"][0]["name"] == "c99"
+    assert {part["columns"][place]["name"] for place in part["drawn"]} == {"c99", "c7"}
+
+
+def test_workers_change_no_bit(made_up):
+    X, y, sex = table(1000, 0, 0.5)
+    values = made_up(1000, ["sex"])
+    one, two = (
+        explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0, n_jobs=n) for n in (1, 2)
+    )
+    assert columns_of(one) == columns_of(two)
