@@ -25,7 +25,7 @@ from skactiveml.utils import (
 )
 from sklearn.utils import column_or_1d
 
-from fado._checks import MOST_ROWS, check_count
+from fado._checks import MOST_ROWS, check_count, sklearn_seed
 from fado._messages import warn_user
 from fado.active._query import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
@@ -132,7 +132,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             there = f"the {n_candidates} candidates: all of them are selected."
             warn_user(f"`batch_size={batch_size}` is more than {there}")
         _check_bool(return_utilities)
-        generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
+        generator = check_random_state(sklearn_seed(self.random_state), int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
         problem = _labelled_problem(table, labels, labelled, sensitive_features)
         utilities = np.zeros(n_candidates)
@@ -385,11 +385,11 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
     def _utilities(self, table: Table) -> FloatArray:
         """Give the rows' utilities, or random numbers that are the same for `query` and `update`."""
         seed = self.random_state
-        if seed is None:
+        if seed is None or isinstance(seed, np.random.Generator):
             if not hasattr(self, "_drawn_seed"):
-                self._drawn_seed = int(np.random.default_rng().integers(2**31))
+                self._drawn_seed = int(np.random.default_rng(seed).integers(2**31))
             seed = self._drawn_seed
-        generator = check_random_state(seed, getattr(self, "n_seen_", 0) + 1)
+        generator = check_random_state(sklearn_seed(seed), getattr(self, "n_seen_", 0) + 1)
         utilities = pool_utilities(value_pool(self.valuator, table.source), self.utility)
         return np.where(np.isnan(utilities), generator.random_sample(table.n_rows), utilities)
 

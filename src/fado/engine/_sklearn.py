@@ -10,6 +10,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from fado._checks import sklearn_seed
 from fado._records import encode, record_from
 from fado.engine._base import (
     FloatArray,
@@ -317,7 +318,7 @@ def _set_seed(model: Any, seed: int) -> None:
     """Seed what is random and has no seed; keep LightGBM quiet and to one thread."""
     parameters = model.get_params(deep=True)
     chosen: dict[str, Any] = {
-        name: seed
+        name: sklearn_seed(seed)
         for name, value in parameters.items()
         if (name == "random_state" or name.endswith("__random_state")) and value is None
     }
