@@ -114,6 +114,15 @@ def seed_from(random_state: Any) -> int:
     return int(generator.randint(2**31 - 1))
 
 
+def sklearn_seed(random_state: Any) -> Any:
+    """Turn a `random_state` into one that scikit-learn takes, which knows no Generator and 32 bits only."""
+    import numpy as np
+
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return random_state
+    return seed_from(random_state) % 2**32
+
+
 class ClassRegistry(dict[str, type[Any]]):
     """Classes of one kind by their names, in the order in which they were registered.
 

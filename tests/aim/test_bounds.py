@@ -1,5 +1,7 @@
 """Bounds of ratios by counts: closed forms, simulated coverage, how many rows are missing, what is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import beta, norm
@@ -55,6 +57,22 @@ def test_an_allowance_is_as_if_there_were_fewer_rows():
     fewer = counts([50, 60], [1_000, 1_000])
     assert own.bound(0.9, allowance=2.0) == pytest.approx(fewer.bound(0.9))
     assert own.times(0.5).bound(0.9) == pytest.approx(fewer.bound(0.9))
+
+
+def test_a_line_that_rounding_alone_misses_is_reached_and_one_that_is_missed_looks_like_it():
+    codes = np.repeat([0, 1], 10_000)
+    sexes = Attribute("sex", ("'f'", "'m'"), ("f", "m"), codes, codes, np.ones(2, dtype=bool))
+    lines = Lines.between([sexes], {"fpr_ratio": 0.8}, None, Budget("threshold", 0.5), seed=0)
+    rows = Rows(np.zeros(20_000, dtype=bool), (codes,), np.ones(20_000))
+    rows.positive[-1] = True
+    nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
+    for events, reached in ((800, True), (799, False)):
+        own = counts([events, 1000], [10_000, 10_000])
+        assert lines.reached([own]) is reached
+    own = counts([79_996, 100_000], [1e6, 1e6])
+    point = replace(point_of(np.ones(20_000), rows, lines.limits, lines.budget, nothing), counts=(own,))
+    told = lines.reason(point, rows.positive, predictability=0.5, each_alone=False, missing=None)
+    assert "The closest has fpr_ratio 0.79996 (95 % interval" in told
 
 
 def test_rows_of_unequal_weight_count_for_fewer():

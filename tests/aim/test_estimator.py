@@ -7,9 +7,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.pipeline import make_pipeline as resampling
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedGroupKFold
@@ -22,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.aim.conftest import draw_applicants
 
 from fado import AimedEstimator, load_model
+from fado.aim._scores import Aimed
 from fado.metrics import Budget, by_group, evaluate
 
 TREES = LGBMClassifier(n_estimators=20, num_leaves=8)
@@ -464,6 +468,23 @@ def test_a_student_of_ones_own(applicants, others):
     assert type(model.to_model().scorer.student.estimator) is LinearRegression
 
 
+def test_forests_model_groups_and_scores():
+    """An unfitted ensemble has a length that cannot be asked for, and so no truth value."""
+    few = draw_applicants(1500, seed=4)
+    numbers = few._replace(X=few.X.drop(columns="hobby"))
+    forest, student = RandomForestClassifier(10), RandomForestRegressor(10)
+    model = aimed(numbers, LogisticRegression(), group_estimator=forest, at_least=0.4)
+    assert type(model.scorer_.groups[0].estimator) is RandomForestClassifier
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = aimed(numbers, LogisticRegression(), student=student, by="student")
+    assert type(model.scorer_.student.estimator) is RandomForestRegressor
+
+
+def test_a_threshold_of_zero_is_one():
+    assert Aimed(*[None] * 10, untouched_at=0.0).untouched_threshold(refitted=True) == 0.0
+
+
 def test_labels_come_back_as_they_were(applicants):
     words = np.where(applicants.y == 1, "yes", "no")
     model = AimedEstimator(TREES, random_state=0).fit(applicants.X, words, sensitive_features=applicants.sex)
@@ -572,8 +593,22 @@ def test_estimators_that_cannot_be_aimed(applicants):
         with pytest.raises((ValueError, TypeError), match=message):
             aimed(applicants, estimator)
     for settings, fit in (({"by": "weights"}, None), ({}, {"sample_weight": np.ones(6000)})):
-        with pytest.raises(ValueError, match=r"KNeighborsClassifier\.fit takes no `sample_weight`"):
+        with pytest.raises(ValueError, match="`KNeighborsClassifier` takes no `sample_weight`: use another"):
             aimed(applicants, KNeighborsClassifier(), fit=fit, **settings)
+        resampled = resampling(RandomOverSampler(), LogisticRegression())
+        with pytest.raises(ValueError, match="with `RandomOverSampler`, which changes the rows, takes no"):
+            aimed(applicants, resampled, fit=fit, **settings)
+
+
+def test_a_pipeline_that_resamples_rows_is_aimed_without_weights(applicants, others):
+    numbers = [rows._replace(X=rows.X.drop(columns="hobby")) for rows in (applicants, others)]
+    resampled = resampling(RandomOverSampler(random_state=0), LogisticRegression())
+    model = aimed(numbers[0], resampled)
+    assert model.reached_
+    assert found_on(model, numbers[1])["fpr_ratio"] > 0.65
+    weights = {"sample_weight": np.ones(6000)}
+    with pytest.raises(ValueError, match="A pipeline with `RandomOverSampler`, which changes the rows"):
+        aimed(numbers[0], LogisticRegression(), group_estimator=resampled, fit=weights)
 
 
 class Undecided(LogisticRegression):
@@ -605,6 +640,16 @@ def test_a_group_that_is_only_among_the_validation_rows_is_not_compared(applican
     with pytest.warns(UserWarning, match="'x' of the validation rows is not among the training rows"):
         model = aimed(applicants, fit={"validation": (others.X, others.y, sex)})
     assert model.reached_
+
+
+def test_rows_that_all_belong_together_can_be_validated_elsewhere(applicants, others):
+    one = {"groups": np.zeros(6000)}
+    with pytest.raises(ValueError, match='give `validation` rows, and aim by="scores"'):
+        aimed(applicants, fit=one)
+    one["validation"] = others.X, others.y, others.sex
+    assert aimed(applicants, fit=one).reached_
+    with pytest.raises(ValueError, match='aim by="scores"'):
+        aimed(applicants, fit=one, by="weights")
 
 
 def test_a_cell_without_rows_is_called_that(applicants):
@@ -656,6 +701,28 @@ def test_the_budget_is_kept_although_models_are_fitted_again_on_all_rows():
         (scores >= own)[negative].mean() for own in (model.threshold_, model.metrics_["threshold"])
     )
     assert abs(kept - 0.05) < 0.006 < abs(moved - 0.05)
+
+
+def test_rows_of_very_unequal_weights_keep_the_threshold_of_the_folds():
+    """One row in a hundred stands for a hundred others, is learnt by heart, and says nothing of new rows."""
+    train = draw_applicants(6000, 5)
+    weights = np.where(np.random.default_rng(0).random(6000) < 0.01, 100.0, 1.0)
+    for own, stays in ((weights, True), (np.sqrt(np.sqrt(weights)), False)):
+        model = aimed(train, at_least=0.5, max_fpr=0.1, fit={"sample_weight": own})
+        assert (model.threshold_ == model.metrics_["threshold"]) is stays
+
+
+def test_progress_is_shown_if_asked(capsys):
+    few = draw_applicants(1500, seed=4)
+    lines = {}
+    for by in WAYS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            aimed(few, LogisticRegression(), by=by, at_least=0.4, max_fits=3, progress=by != "student")
+        lines[by] = capsys.readouterr().err
+    assert "fits: 10 of 10, 0 s left\n" in lines["scores"]
+    assert lines["student"] == ""
+    assert "fits: 5 of 5, 0 s left\n" in lines["weights"]
 
 
 def test_models_that_memorise_rows_keep_the_threshold_of_the_folds():

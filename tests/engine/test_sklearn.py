@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.pipeline import make_pipeline as resampling
 from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
@@ -150,6 +152,13 @@ def test_weights_reach_the_last_step(wrapped):
 def test_estimators_that_take_no_weights_say_so(estimator):
     with pytest.raises(ValueError, match="`KNeighborsClassifier` takes no `sample_weight`: use an estimator"):
         fit(estimator, X, weights=np.ones(len(IN)))
+
+
+def test_weights_are_refused_where_a_sampler_changes_the_rows():
+    resampled = resampling(RandomOverSampler(random_state=0), LogisticRegression())
+    assert len(fit(resampled, X).scores) == len(OUT)
+    with pytest.raises(ValueError, match="A pipeline with `RandomOverSampler`, which changes the rows"):
+        fit(make_pipeline(StandardScaler(), resampled), X, weights=np.ones(len(IN)))
 
 
 def test_unseeded_parts_are_seeded():

@@ -437,6 +437,8 @@ def test_students_learn_with_the_settings_of_the_model(changed):
     scorer, scores = bench.scorer(recipe)
     np.testing.assert_array_equal(scores[:1500], changed.scores(row, "validation"))
     assert scorer.kind == "student"
+    trees = scorer.student.text.count("\nTree=")
+    assert trees == 3 * parameters["n_estimators"]  # as those of `AimedEstimator`
     table = data_of(config).part("validation").table
     np.testing.assert_array_equal(scorer.score(table), changed.scores(row, "validation"))
 

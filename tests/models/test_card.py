@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from tests.models.made import LATE, SEX, X, chosen, facts_of, fitted
+from tests.models.made import LATE, SEX, Stub, X, chosen, facts_of, fitted
 
 from fado import load_model
+from fado.engine import Schema
 from fado.metrics import Budget
 from fado.models import ChosenModel, Facts, GroupCount, GroupRates, Part
+from fado.models._card import card_content
 from fado.reporting import card_page, card_text
 from fado.tabular import Groups
 
@@ -503,30 +505,41 @@ def test_a_threshold_that_was_set_again_is_called_so():
 
 
 @pytest.mark.parametrize(
-    ("intervention", "said", "by"),
+    ("intervention", "kind", "said", "by"),
     [
-        (
-            "",
-            "a score, the probability that its estimator gives to",
-            "One model decides from the features alone.",
-        ),
-        (
-            "aimed scores",
-            "a score, which ranks rows and is not a probability",
-            "Two models decide",
-        ),
-        ("aimed student", "a score, which ranks rows and is not a probability", "features alone: a student"),
-        (
-            "uar",
-            "a score, which ranks rows and is not a probability",
-            "One model decides from the features alone.",
-        ),
+        ("", "lightgbm", "the probability that its estimator gives to", "One model decides from the"),
+        ("of a plug-in", "combined", "which ranks rows and is not a probability", "Two models decide"),
+        ("student", "student", "which ranks rows and is not a probability", "features alone: a student"),
+        ("uar", "lightgbm", "which ranks rows and is not a probability", "One model decides from the"),
     ],
 )
-def test_scores_after_an_intervention_are_no_probabilities(intervention, said, by):
-    decides = section(chosen(intervention=intervention).card(), "How decisions are made")
-    assert said in decides
-    assert by in decides
+def test_the_model_itself_says_how_decisions_are_made(intervention, kind, said, by):
+    scorer = Stub()
+    scorer.kind = kind
+    content = card_content(facts_of(intervention=intervention), ("no", "yes"), 0.5, scorer)
+    decides = next(own for own in content["sections"] if own["title"] == "How decisions are made")["texts"]
+    assert said in decides[1]
+    assert by in decides[0]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "columns"),
+    [
+        ("age", {"age"}),
+        ("(age >= 50)", {"age"}),
+        ("age_65 == 1 | age_75 == 1", {"age_65", "age_75"}),
+        ("sex=f and ('the job' in [clerk, age] || age!=5)", {"sex", "the job", "age"}),
+        ("AGE < 5", set()),
+    ],
+)
+def test_columns_of_an_expression_are_named(attribute, columns):
+    names = ("age", "age_65", "age_75", "sex", "the job", "clerk")
+    scorer = Stub()
+    scorer.schema = Schema(names, (None,) * len(names), named=True)
+    content = card_content(facts_of(protected=[attribute]), ("no", "yes"), 0.5, scorer)
+    decides = next(own for own in content["sections"] if own["title"] == "How decisions are made")["texts"]
+    listed = next((own for own in decides if own.startswith("They include")), "").split(", from which")[0]
+    assert {name for name in names if repr(name) in listed} == columns
 
 
 def test_people_state_what_only_they_know(tmp_path):

@@ -13,7 +13,7 @@ from skactiveml.base import SingleAnnotatorPoolQueryStrategy
 from skactiveml.utils import MISSING_LABEL, check_missing_label, check_random_state, is_labeled
 from sklearn.utils import column_or_1d
 
-from fado._checks import MOST_ROWS, check_count
+from fado._checks import MOST_ROWS, check_count, sklearn_seed
 from fado._messages import warn_user
 from fado.active._query import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
@@ -121,7 +121,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             warn_user(f"`batch_size={batch_size}` is more than {there}")
         if not isinstance(return_utilities, bool):
             raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
-        generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
+        generator = check_random_state(sklearn_seed(self.random_state), int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
         problem = _labelled_problem(table, labels, labelled, sensitive_features)
         utilities = np.zeros(n_candidates)

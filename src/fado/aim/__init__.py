@@ -12,6 +12,7 @@ from fado.aim._learning import check_confidence as check_confidence
 from fado.aim._learning import check_line as check_line
 from fado.aim._learning import read_rows_apart as read_rows_apart
 from fado.aim._lines import expected_counts as expected_counts
+from fado.aim._scores import default_student as default_student
 from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights as cell_weights
 

@@ -14,8 +14,17 @@ import numpy.typing as npt
 
 from fado._checks import check_choice, check_instance
 from fado._messages import COMPARE_TARGET, list_names, warn_user
+from fado._progress import tracked
 from fado.aim._curve import Bools, Codes, FloatArray, Knowledge
-from fado.engine import Engine, Model, Task, default_estimators, engine_class, groups_given_labels
+from fado.engine import (
+    Engine,
+    Model,
+    Task,
+    default_estimators,
+    engine_class,
+    groups_given_labels,
+    weights_refused,
+)
 from fado.execution import ThreadExecutor, n_workers
 from fado.metrics import RATIO_NAMES
 from fado.tabular import (
@@ -288,7 +297,10 @@ class Learner:
 
     def __init__(self, model: Any, problem: Problem, attributes: Sequence[Attribute], seed: int) -> None:
         self._estimator, self._seed, self._workers = model.estimator, seed, n_workers(model.n_jobs)
-        self._group_estimator = model.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
+        self.progress = bool(model.progress)
+        self._group_estimator = model.group_estimator
+        if self._group_estimator is None:
+            self._group_estimator = default_estimators(problem.table.n_columns + 1)[0]
         self._table, self._weights = problem.table, problem.sample_weight
         positive = problem.labels.is_positive.astype(np.int32)
         self._target = Variable("y", "classes", positive, (False, True))
@@ -354,7 +366,7 @@ class Learner:
         labels = np.zeros(self._table.n_rows)
         labels[rows] = _log_odds(scores)
         weights = None
-        if takes_weights(student):
+        if weights_refused(student) is None:
             weights = nearness(labels[rows], threshold) * mean_one(self.weights_of(rows))
         taught = Variable("score", "continuous", labels)
         return self._fit([Task(student, taught, rows, self._seed, rows[:1], weights)])[0]
@@ -393,7 +405,8 @@ class Learner:
         def fit(job: tuple[Task, Engine], shared: None, stop: threading.Event) -> Model:
             return job[1].fit(job[0], stop)
 
-        return list(ThreadExecutor(workers).run(fit, jobs))
+        fitted = ThreadExecutor(workers).run(fit, jobs)
+        return list(tracked(fitted, len(jobs), what="fits", show=self.progress and len(jobs) > 1))
 
 
 def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed: int) -> list[Fold]:
@@ -434,7 +447,7 @@ def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -
     if len(np.unique(dealt)) < 2:
         raise ValueError(
             f"The {len(rows)} rows (n_samples = {problem.n_rows} in all) make one fold only, as `groups` "
-            "keeps them together: give `validation` rows."
+            'keeps them together: give `validation` rows, and aim by="scores".'
         )
     return [(rows[dealt != fold], rows[dealt == fold]) for fold in np.unique(dealt)]
 
@@ -453,16 +466,6 @@ def group_predictability(knowledge: Knowledge, codes: Sequence[Codes]) -> float:
         left = -float(np.average(np.log(own), weights=weights))
         found.append(max(0.0, 1 - left / doubt) if doubt > 0 else 1.0)
     return min(found, default=0.0)
-
-
-def takes_weights(estimator: Any) -> bool:
-    """Check whether an estimator, or the last step of a pipeline, accepts weights."""
-    from sklearn.pipeline import Pipeline
-    from sklearn.utils.validation import has_fit_parameter
-
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    return has_fit_parameter(estimator, "sample_weight")
 
 
 def check_regressor(student: Any) -> None:

@@ -12,6 +12,7 @@ from fado._messages import list_names
 from fado.aim._curve import RATES, Bools, Codes, Coefficients, Counts, FloatArray, Limit, Point, Rows
 from fado.aim._learning import Attribute, groups_of, numbered_as
 from fado.metrics import RATIO_NAMES, Budget, measure, ratio_limits, share_limits
+from fado.models import digits_for, is_above
 from fado.tabular import Groups, Problem, title_in_full
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Lines:
     def reached(self, counts: Sequence[Counts]) -> bool:
         """Check whether all lines are reached: by ratios, or by their bounds."""
         figures = [own.ratio for own in counts] if self.confidence is None else self.bounds(counts)
-        return all(figure >= limit.line for figure, limit in zip(figures, self.limits, strict=True))
+        return all(is_above(figure, limit.line) for figure, limit in zip(figures, self.limits, strict=True))
 
     def margin(self, figures: Sequence[float]) -> float:
         """Give how far the worst figure is above its line, in logarithms; -inf if one is undefined."""
@@ -189,10 +190,11 @@ class Lines:
         for limit, own, low, high in zip(
             self.limits, point.counts, self.bounds(point.counts), ends, strict=True
         ):
-            beside = f"{100 * (2 * INTERVAL - 1):g} % interval {low:.3f} to {high:.3f}"
+            digits = max(digits_for(figure, limit.line) for figure in (own.ratio, low, high))
+            beside = f"{100 * (2 * INTERVAL - 1):g} % interval {low:.{digits}f} to {high:.{digits}f}"
             if self.confidence is not None:
-                beside = f"lower bound {low:.3f} at {100 * self.confidence:g} % confidence"
-            told.append(f"{self._named(limit)} {own.ratio:.3f} ({beside})")
+                beside = f"lower bound {low:.{digits}f} at {100 * self.confidence:g} % confidence"
+            told.append(f"{self._named(limit)} {own.ratio:.{digits}f} ({beside})")
         return list_names(told)
 
     def frame(self, points: Sequence[Point], chosen: int | None) -> pd.DataFrame:

@@ -51,7 +51,9 @@ Positions = npt.NDArray[np.int32]
 
 INNER_FOLDS = 5
 LEAST_SEEN = 1 / 3  # of the budget that models must spend on rows they have seen, for their threshold to move
+LEAST_EVEN = 1 / 2  # of the rows: the effective number that must be there for the threshold to move
 STUDENT_TREES = 3  # times those of the estimator, as it learns from two models
+_OF_CLASSES = ("objective", "class_weight", "is_unbalance", "scale_pos_weight")
 _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in standard errors, by confidence or not
 
 
@@ -89,8 +91,10 @@ class Aimed:
             self.point, self.rows.positive, predictability=known, each_alone=self.each_alone, missing=missing
         )
 
-    def untouched_threshold(self) -> float:
-        """Give the threshold at which the untouched model keeps the budget on the validation rows."""
+    def untouched_threshold(self, *, refitted: bool = False) -> float:
+        """Give the untouched model's threshold: on the validation rows, or when it was fitted again."""
+        if refitted and self.untouched_at is not None:
+            return self.untouched_at
         return self.lines.budget.threshold(self.rows.positive, self.untouched_scores, self.rows.weights)
 
 
@@ -143,18 +147,21 @@ class Aim:
         positive = self.problem.labels.is_positive
         counted = budget.counted(positive[rows])
         selected = predicted_positive(decision_scores(knowledge, point.coefficients), point.threshold)
-        by_heart = float(np.average(selected[counted], weights=knowledge.weights[counted]))
+        weights = knowledge.weights[counted]
+        by_heart = float(np.average(selected[counted], weights=weights))
         kind: Any = "fpr" if budget.kind == "fpr" else "selection_rate"
         spent: float = getattr(point, kind)
         # Models that memorise rows select hardly any of those that they have seen: such shares say nothing
         # about new rows, and the threshold that they give lets several times the budget pass.
-        if by_heart < spent * LEAST_SEEN:
+        # So do they with the few rows that weigh most, if weights are very unequal.
+        effective = float(weights.sum() ** 2 / (weights @ weights))
+        if by_heart < spent * LEAST_SEEN or effective < len(weights) * LEAST_EVEN:
             return point.threshold
         share = spent - (spent - by_heart) * (n_folds - 1) / n_folds
         if not 0 < share < 1:
             return point.threshold
-        weights = self.learner.weights_of(np.arange(len(positive), dtype=np.int32))
-        return Budget(kind, share).threshold(positive, scorer.score(self.problem.table), weights)
+        every = self.learner.weights_of(np.arange(len(positive), dtype=np.int32))
+        return Budget(kind, share).threshold(positive, scorer.score(self.problem.table), every)
 
     def by_student(self, student: Any) -> Aimed:
         """Train a regressor on the scores of the best point, and validate it on rows that it has not seen."""
@@ -242,7 +249,10 @@ def gather(model: Any, problem: Problem, given: Any, asked: dict[str, float], se
         positive = labels_apart(labels_in_order(problem.labels), apart, "validation")
         own = apart.table, lines.rows(positive, weights)
     learner = Learner(model, problem, attributes, seed)
-    return Aim(learner, problem, find_folds(model.cv, problem, attributes, seed), lines, own)
+    needs_folds = apart is None or model.by != "scores"
+    return Aim(
+        learner, problem, find_folds(model.cv, problem, attributes, seed) if needs_folds else [], lines, own
+    )
 
 
 def _points(knowledge: Knowledge, rows: Rows, lines: Lines) -> list[Point]:
@@ -264,7 +274,7 @@ def default_student(estimator: Any) -> Any:
     if not isinstance(estimator, LGBMClassifier):
         return LGBMRegressor(n_estimators=300, num_leaves=15, verbosity=-1)
     own = estimator.get_params()
-    kept = {name: value for name, value in own.items() if name not in ("objective", "class_weight")}
+    kept = {name: value for name, value in own.items() if name not in _OF_CLASSES}
     return LGBMRegressor(**kept | {"n_estimators": STUDENT_TREES * own["n_estimators"]})
 
 

@@ -9,12 +9,13 @@ have not, because smaller moves cost less performance.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
+from fado._progress import tracked
 from fado.aim._curve import RATES, Bools, Coefficients, FloatArray, Point, point_of
 from fado.aim._lines import Lines
 from fado.aim._scores import Aim, Aimed
@@ -174,8 +175,14 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
     steps: list[Step] = []
     points: list[Point] = []
     models: dict[int, tuple[Scorer, FloatArray, FloatArray]] = {}
-    log_factors: FloatArray | None = np.zeros(int(own.compared.sum()))
-    while log_factors is not None:
+
+    def tried() -> Iterator[FloatArray]:
+        """Give the log factors of every step: none at first, then what the steps before suggest."""
+        yield np.zeros(int(own.compared.sum()))
+        while limits and (following := search.next(steps)) is not None:
+            yield following
+
+    for log_factors in tracked(tried(), max_fits, what="steps", show=aim.learner.progress):
         weights = np.ones(len(learnt))
         if log_factors.any():
             weights = cell_weights(
@@ -193,7 +200,6 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
         models[len(steps) - 1] = scorer, scores, weights
         chosen = search.best(steps)
         models = {place: models[place] for place in (0, chosen)}
-        log_factors = search.next(steps) if limits else None
     full = np.zeros(aim.problem.n_rows)
     full[learnt] = models[chosen][2]
     (scorer, scores, _), (first, before, _), point = models[chosen], models[0], points[chosen]

@@ -66,6 +66,7 @@ def aim(
         budget=budget,
         pos_label=train.positive,
         n_jobs=jobs,
+        progress=True,
     )
     model.fit(
         train.features,

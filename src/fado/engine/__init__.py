@@ -20,5 +20,6 @@ from fado.engine._scorers import groups_given_labels as groups_given_labels
 from fado.engine._scorers import scorer_from as scorer_from
 from fado.engine._sklearn import SklearnEngine as SklearnEngine
 from fado.engine._sklearn import engine_class as engine_class
+from fado.engine._sklearn import weights_refused as weights_refused
 from fado.engine._trees import Forest as Forest
 from fado.engine._trees import LeafReader as LeafReader

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from fado._checks import sklearn_seed
 from fado._records import encode, record_from
 from fado.engine._base import (
     FloatArray,
@@ -282,22 +283,35 @@ class _Parts:
     target: _Target | None = None
 
 
-def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
-    """Return the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
+def weights_refused(estimator: Any) -> str | None:
+    """Return why an estimator's `fit` takes no weights; None if it, or a pipeline's last step, takes them."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
+    last = estimator
+    while isinstance(last, Pipeline):
+        for _, step in last.steps:
+            if hasattr(step, "fit_resample"):
+                name = type(step).__name__
+                return f"A pipeline with `{name}`, which changes the rows, takes no `sample_weight`"
+        last = last.steps[-1][1]
+    taken = has_fit_parameter(last, "sample_weight")
+    return None if taken else f"`{type(last).__name__}` takes no `sample_weight`"
+
+
+def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
+    """Return the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
+    from sklearn.pipeline import Pipeline
+
     if weights is None:
         return {}
+    refused = weights_refused(estimator)
+    if refused is not None:
+        raise ValueError(f"{refused}: use an estimator that does, or sample rows instead of weighting them.")
     prefix, last = "", estimator
     while isinstance(last, Pipeline):
         name, last = last.steps[-1]
         prefix += f"{name}__"
-    if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(
-            f"`{type(last).__name__}` takes no `sample_weight`: use an estimator that does, or sample rows "
-            "instead of weighting them."
-        )
     return {f"{prefix}sample_weight": weights}
 
 
@@ -305,7 +319,7 @@ def _set_seed(model: Any, seed: int) -> None:
     """Seed what is random and has no seed; keep LightGBM quiet and to one thread."""
     parameters = model.get_params(deep=True)
     chosen: dict[str, Any] = {
-        name: seed
+        name: sklearn_seed(seed)
         for name, value in parameters.items()
         if (name == "random_state" or name.endswith("__random_state")) and value is None
     }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado.aim import default_student
 from fado.engine import (
     LightGBMEngine,
     Model,
@@ -16,7 +17,6 @@ from fado.engine import (
     Task,
     default_estimators,
     detach,
-    engine_class,
     groups_given_labels,
 )
 from fado.experiment._data import DataPart
@@ -30,7 +30,6 @@ Rows = npt.NDArray[np.int32]
 Probabilities = tuple[FloatArray, FloatArray]
 
 FOLDS = 5
-_OF_CLASSES = {"objective", "class_weight", "is_unbalance", "scale_pos_weight"}
 
 
 class KnownParts:
@@ -193,24 +192,14 @@ class KnownParts:
         self, numbers: FloatArray, weights: FloatArray | None, estimator: Any, fit: Callable[[Task], Model]
     ) -> tuple[Scorer, FloatArray]:
         """Train a student on scores of the training rows; return it and its scores of evaluated rows."""
-        rows, table = self._all_rows, self._training.table
+        rows = self._all_rows
         taught = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
-        student = _student(estimator, table.n_columns, engine_class(estimator, table))
         own = self._weights_of(rows)
         if weights is not None:
             own = (weights if own is None else weights * own).astype(np.float32)
-        model = fit(Task(student, taught, rows, self._seed, self._evaluation.table, own))
+        model = fit(Task(default_student(estimator), taught, rows, self._seed, self._evaluation.table, own))
         return detach(model), model.scores
 
     def _weights_of(self, rows: Rows) -> npt.NDArray[np.float32] | None:
         own = self._training.weights
         return None if own is None else mean_one(own)[rows].astype(np.float32)
-
-
-def _student(estimator: Any, n_columns: int, engine: type) -> Any:
-    """Return the regressor of scores: LightGBM's, with the settings of a LightGBM estimator."""
-    regressor = default_estimators(n_columns)[1]
-    if engine is not LightGBMEngine:
-        return regressor
-    own = {name: value for name, value in estimator.get_params().items() if name not in _OF_CLASSES}
-    return type(regressor)(**own)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fado._checks import seed_from
 from fado._messages import insert_parameters
 from fado._storage import replacing
 from fado._version import __version__
@@ -254,7 +255,7 @@ def explore(
         valuation,
         max_rows=max_rows,
         min_group_size=min_group_size,
-        seed=random_state,
+        seed=seed_from(random_state),
         z_exclude=z_exclude,
         n_jobs=n_jobs,
         progress=progress,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from fado._checks import sklearn_seed
 from fado.exploration._biases import error_removed
 from fado.exploration._material import (
     FEWEST_MEMBERS,
@@ -280,7 +281,7 @@ def alpha_part(
     material, drop = finder.material, None
     sampling = _sampling(material, fine)
     if sampling is not None:
-        shuffled = check_random_state(material.seed).permutation(len(material))
+        shuffled = check_random_state(sklearn_seed(material.seed)).permutation(len(material))
         drop = partial(sampling.dropped, shuffled=shuffled)
     pool = SlicePool(finder, names, drop, None if sampling is None else sampling.droppable)
     valuation, outcome, sizes = material.valuation, material.outcome, groups.sizes

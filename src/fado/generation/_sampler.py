@@ -15,7 +15,7 @@ from imblearn.utils import check_target_type
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fado._checks import MOST_ROWS, check_choice, check_count, check_share
+from fado._checks import MOST_ROWS, check_choice, check_count, check_share, sklearn_seed
 from fado._memory import check_room_for
 from fado._messages import insert_parameters, list_names, warn_user
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
@@ -216,7 +216,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         parents, donors = fitted.parents_, None
         rows = np.concatenate([np.arange(problem.n_rows), parents])
         if self.method == "trees" and len(parents):
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            seed = int(check_random_state(sklearn_seed(self.random_state)).randint(2**31 - 1))
             donors = draw_donors(problem, parents, seed=seed, n_jobs=self.n_jobs, progress=self.progress)
         resampled = take_more_rows(X, rows, donors)
         named = any(position is not None for position in problem.positions)

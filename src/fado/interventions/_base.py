@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from fado._checks import check_instance, check_share
+from fado._checks import check_instance, check_share, sklearn_seed
 from fado._messages import insert_parameters, warn_user
 from fado.tabular import (
     Groups,
@@ -168,7 +168,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
                 "groups": groups,
             }
             learned["valuation_"], utilities = self._utilities(problem, valuation, given)
-        generator = check_random_state(getattr(self, "random_state", None))
+        generator = check_random_state(sklearn_seed(getattr(self, "random_state", None)))
         chosen = self._choose(labels, members, utilities, problem.sample_weight, generator)
         learned |= self._learned(chosen, labels, members, problem.sample_weight)
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
@@ -208,7 +208,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         TrainingSet
         """
         self._check_settings()
-        generator = check_random_state(getattr(self, "random_state", None))
+        generator = check_random_state(sklearn_seed(getattr(self, "random_state", None)))
         weights = weights_of(sample_weight, len(labels.codes))
         return self._choose(labels, groups, utilities, weights, generator)
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from sklearn.utils import check_random_state
 
+from fado._checks import sklearn_seed
 from fado._memory import format_memory
 from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
@@ -355,7 +356,7 @@ class _Files:
         rows = self._read(pos_label)
         pa.default_memory_pool().release_unused()  # that Arrow keeps of blocks
         cells = (rows.labels, rows.groups) if self._intervention._counts_cells else no_cells(len(rows))
-        generator = check_random_state(getattr(self._intervention, "random_state", None))
+        generator = check_random_state(sklearn_seed(getattr(self._intervention, "random_state", None)))
         chosen = self._intervention._choose(*cells, rows.utilities, rows.weights, generator)
         weighs_too = self._intervention.changes == "rows" and chosen.weights is not None
         if chosen.parents is not None or chosen.labels is not None or weighs_too:

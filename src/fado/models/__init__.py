@@ -1,5 +1,7 @@
 """The model that a user keeps: its decisions, its card, saved and loaded safely."""
 
+from fado.models._card import digits_for as digits_for
+from fado.models._card import is_above as is_above
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
 from fado.models._facts import ColumnSummary, Facts, GroupCount, GroupRates, Part, summarize_columns

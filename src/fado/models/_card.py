@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import le
 from typing import Any
@@ -10,14 +11,12 @@ import numpy as np
 
 from fado._messages import list_names
 from fado._version import __version__
-from fado.engine import Schema
+from fado.engine import CombinedScorer, Schema, Scorer, StudentScorer
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS
 from fado.models._facts import FEW, RATES, STATED, Facts, GroupCount, GroupRates
 
 _NAMED = 20  # columns that the card lists
 _ROUNDING = 1e-12
-_INFERRING = {"aimed", "aimed scores"}  # interventions that ask a model of the groups about every row
-_TAUGHT = {"student", "aimed student"}
 _NAN = float("nan")
 _WORST_FIRST = ("missed", "missed by the estimate", None, "reached by the estimate", "reached")
 
@@ -60,7 +59,7 @@ def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
 def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> str:
     """State a ratio with its interval, the confidence of the interval, and what was required of the ratio."""
     line, (number, low, high) = facts.lines[ratio], ends
-    digits = max(_digits(own, line) for own in ends)
+    digits = max(digits_for(own, line) for own in ends)
     sure = f"{100 * (facts.confidence or (1 + facts.level) / 2):g} % confidence"
     beside = " (no interval)"
     if not np.isnan([low, high]).any():
@@ -77,7 +76,7 @@ def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> 
     return f"{ratio} {shown}{beside}, at least {line:g} required"
 
 
-def _digits(number: float, limit: float, within: Callable[[float, float], bool] = is_above) -> int:
+def digits_for(number: float, limit: float, within: Callable[[float, float], bool] = is_above) -> int:
     """Return how many digits show whether a number is within its limit: 0.79998 is not 0.8."""
     digits = 3
     while not np.isnan(number) and within(round(number, digits), limit) != within(number, limit):
@@ -90,9 +89,7 @@ def _ends(metrics: Mapping[str, float], name: str) -> tuple[float, float, float]
     return number, low, high
 
 
-def card_content(
-    facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
-) -> dict[str, Any]:
+def card_content(facts: Facts, labels: tuple[Any, Any], threshold: float, scorer: Scorer) -> dict[str, Any]:
     """Return the card: fields, a verdict, a lead, and sections of texts, points and tables of text."""
     part = _shown_part(facts)
     return {
@@ -102,7 +99,7 @@ def card_content(
         "lead": _lead(facts, part),
         "sections": [
             *([] if part is None else [_before_after(facts, part, threshold), _groups(facts, part)]),
-            _decisions(facts, labels, threshold, schema),
+            _decisions(facts, labels, threshold, scorer),
             _tried(facts),
             _data(facts),
             _measured(facts, threshold),
@@ -190,7 +187,7 @@ def _budget(facts: Facts, part: str) -> list[str]:
     kept = f"On {part} rows the budget is {'kept' if facts.budget.kept(metrics) else 'exceeded'}"
     if spent == "selected":
         return [f"{kept}: {number:,.0f} rows selected, at most {limit:,} allowed."]
-    shown = _short(metrics, spent, _digits(number, limit, le))
+    shown = _short(metrics, spent, digits_for(number, limit, le))
     shown = shown.replace("(", f"({100 * facts.level:g} % interval ")
     return [f"{kept}: {RATES[spent]} {shown}, at most {limit:g} allowed."]
 
@@ -219,12 +216,12 @@ def _flagged(metrics: Mapping[str, float], name: str, facts: Facts) -> str:
     if np.isnan(number):
         return "undefined"
     if name == facts.budget.spent:
-        told = _short(metrics, name, 0 if name == "selected" else _digits(number, facts.budget.limit, le))
+        told = _short(metrics, name, 0 if name == "selected" else digits_for(number, facts.budget.limit, le))
         return told if facts.budget.kept(metrics) else f"{told} exceeded"
     if name not in facts.lines:
         return _short(metrics, name)
     line = facts.lines[name]
-    told = _short(metrics, name, _digits(number, line))
+    told = _short(metrics, name, digits_for(number, line))
     if not is_above(number, line):
         return f"{told} missed"
     return f"{told} not sure" if facts.confidence is not None and not is_above(low, line) else told
@@ -289,17 +286,15 @@ def _short(rates: Mapping[str, float], name: str, digits: int = 3) -> str:
     return f"{number:.{digits}f}{ends}"
 
 
-def _decisions(
-    facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
-) -> dict[str, Any]:
+def _decisions(facts: Facts, labels: tuple[Any, Any], threshold: float, scorer: Scorer) -> dict[str, Any]:
     negative, positive = labels
     score = f"the probability that its estimator gives to {facts.target!r} being {positive!r}"
     if facts.intervention:
         score = "which ranks rows and is not a probability"
     by = "One model decides from the features alone."
-    if facts.intervention in _TAUGHT:
+    if scorer.kind == StudentScorer.kind:
         by = "One model decides from the features alone: a student, trained on adjusted scores of others."
-    if facts.intervention in _INFERRING:
+    if scorer.kind == CombinedScorer.kind:
         by = "Two models decide from the features: the second estimates how likely each group is, and "
         by += "adjusts the score of the first."
     texts = [
@@ -307,7 +302,8 @@ def _decisions(
         f"Every row gets a score, {score}. A row is decided {positive!r} if it scores at least "
         f"{threshold:.6g}, else {negative!r}. The budget that set this threshold: {facts.budget}.",
     ]
-    return _section("How decisions are made", [*texts, *([] if schema is None else _columns(facts, schema))])
+    columns = [] if scorer.schema is None else _columns(facts, scorer.schema)
+    return _section("How decisions are made", [*texts, *columns])
 
 
 def _columns(facts: Facts, schema: Schema) -> list[str]:
@@ -334,12 +330,9 @@ def _columns(facts: Facts, schema: Schema) -> list[str]:
 
 
 def _mentions(attribute: str, column: str) -> bool:
-    """Return whether an attribute is a column, or a comparison that begins with it."""
-    rest = attribute.strip().strip("\"'`")
-    if not rest.startswith(column):
-        return False
-    after = rest[len(column) :].lstrip("\"'` ")
-    return not after or after[0] in "<>=!" or after.startswith("in ")
+    """Return whether an attribute is a column, or an expression with a comparison of it."""
+    begins, ends = r"(?:^|[(&|]|\b(?i:and|or)\b)[\s(\"'`]*", r"[\"'`]*\s*(?:$|[<>=!)]|(?i:in)\s*\[)"
+    return re.search(begins + re.escape(column) + ends, attribute.strip()) is not None
 
 
 def _tried(facts: Facts) -> dict[str, Any]:

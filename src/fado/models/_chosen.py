@@ -438,7 +438,7 @@ class ChosenModel:
         return replace(self.facts_, stated={**self.facts_.stated, **given}) if given else self.facts_
 
     def _content(self, stated: Mapping[str, Any]) -> dict[str, Any]:
-        return card_content(self._stating(stated), self.labels, self.threshold_, self.scorer.schema)
+        return card_content(self._stating(stated), self.labels, self.threshold_, self.scorer)
 
 
 def _day(given: datetime.date | str | None) -> datetime.date:
