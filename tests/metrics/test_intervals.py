@@ -524,16 +524,16 @@ def test_rows_that_decide_in_four_of_five_tries():
     """
     line = {"fpr_ratio": 0.8}
     assert rows_needed(counts_of(100, 30, 1_000), line, 0.025) == 1  # are enough
-    at_the_line = rows_needed(counts_of(5_000, 4_000, 50_000), line, 0.025)
+    at_the_line = rows_needed(counts_of(50_000, 40_000, 500_000), line, 0.025)
     assert at_the_line == pytest.approx((norm.ppf(0.975) / norm.ppf(0.6)) ** 2 - 1, rel=0.2)
-    error = np.sqrt(0.9 / 5_000 + 0.922 / 3_900)  # of the log ratio of 0.1 and 0.078
+    error = np.sqrt(0.9 / 50_000 + 0.92 / 39_700)  # of the log ratio of 0.1 and 0.079
     times = np.arange(1, 50, 0.1)
     spread, needed = error * np.sqrt(1 + 1 / times), norm.ppf(0.975) * error / np.sqrt(times)
-    far = np.log(0.8 / 0.78)
+    far = np.log(0.8 / 0.794)
     decided = norm.sf((needed - far) / spread) + norm.cdf((-needed - far) / spread)
     expected = times[np.argmax(decided >= 0.8)]
     assert 10 < expected < 40
-    assert rows_needed(counts_of(5_000, 3_900, 50_000), line, 0.025) == pytest.approx(expected, rel=0.2)
+    assert rows_needed(counts_of(50_000, 39_700, 500_000), line, 0.025) == pytest.approx(expected, rel=0.2)
     both = line | {"tpr_ratio": 0.99}  # 0.99 is hard to hold
     assert rows_needed(counts_of(100, 100, 1_000), both, 0.025) > rows_needed(
         counts_of(100, 100, 1_000), line, 0.025

@@ -460,6 +460,8 @@ def _lacking(
                 f" For {ratio}, group {names[least]} has the fewest {rate.events}: {events[least]:,} of "
                 f"{members[least]:,} {rate.members}."
             )
+    if any(math.isnan(own.value) for own in judged):
+        return text
     times = rows_needed(counts, {own.ratio: own.line for own in judged}, (1 - level) / 2)
     if math.isinf(times):
         return f"{text} Not even 1,000 times as many rows would decide in four of five tries."
