@@ -8,7 +8,7 @@ from scipy.stats import beta, norm
 
 from fado.aim._curve import Coefficients, Counts, Rows, point_of
 from fado.aim._learning import Attribute
-from fado.aim._lines import Lines, chance_of_showing, expected_counts, missing_factor
+from fado.aim._lines import Lines, chance_of_showing, expected_counts
 from fado.metrics import Budget, lower_ratio_limit
 
 
@@ -107,14 +107,20 @@ def test_expected_events_are_the_budgets():
 
 
 def test_rows_that_are_missing():
-    """Equal rates of x events each pass the line if z * sqrt(2 / x) is about log(1 / line) at most."""
-    line, level = 0.8, 0.9
-    needed = 2 * (1 - 0.05) * (norm.ppf(level) / np.log(1 / line)) ** 2
-    own = counts([needed / 4] * 2, [needed / 4 / 0.05] * 2)
-    factor = missing_factor(lambda factor: own.times(factor).bound(level) >= line)
-    assert factor == pytest.approx(4, rel=0.05)
-    assert missing_factor(lambda factor: True) == 1
-    assert missing_factor(lambda factor: False) == np.inf
+    """The bound of equal rates of x events each is exp(-(z + |noise|) * sqrt(2 (1 - rate) / x)).
+
+    It reaches the line in four of five tries if z(confidence) + z(0.9) is log(1 / line) in such errors.
+    """
+    line, level, rate, n = 0.8, 0.9, 0.05, 1_000
+    positive, codes = np.arange(2 * n) >= 2 * n - 2, np.tile([0, 1], n)
+    own = Attribute("sex", ("f", "m"), ("f", "m"), codes, codes, np.array([True, True]))
+    lines = Lines.between([own], {"fpr_ratio": line}, level, Budget("fpr", rate), 0)
+    errors = (norm.ppf(level) + norm.ppf(0.9)) / np.log(1 / line)
+    needed = 2 * (1 - rate) * errors**2 / rate * 2  # negatives of both groups
+    assert 2 * n + lines.missing_rows(positive) == pytest.approx(needed, rel=0.1)
+    assert replace(lines, limits=(replace(lines.limits[0], line=0.3),)).missing_rows(positive) == 0
+    assert replace(lines, confidence=None).missing_rows(positive) == 0
+    assert replace(lines, limits=(replace(lines.limits[0], line=1.0),)).missing_rows(positive) == -1
 
 
 def test_the_chance_that_fresh_rows_show_the_line():

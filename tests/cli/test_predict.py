@@ -11,7 +11,9 @@ from tests.models.made import LATE, SEX, N, X, chosen, fitted
 from typer.testing import CliRunner
 
 from fado.cli._app import build_app
-from fado.models import check_trend
+from fado.metrics import Budget
+from fado.models import ChosenModel, Part, summarize_columns
+from fado.tabular import column_from, group_rows, variable_from
 
 MODEL = chosen()
 AGE = np.random.default_rng(1).integers(18, 80, N)
@@ -102,24 +104,132 @@ def test_the_check_is_written_as_plain_data(files):
     done = predict(files, *CHECKED, "--json", files / "check.json", "--date", "2026-05-31")
     assert done.exit_code == 0, done.output
     told = json.loads((files / "check.json").read_text(encoding="utf-8"))
-    assert told == MODEL.check(X, FRAME["late"], SEX, date="2026-05-31").to_plain()
+    assert told == MODEL.check(X, FRAME["late"], SEX, date="2026-05-31").to_plain()  # of the loaded model
     assert f"The check of 2026-05-31 written to {files / 'check.json'}" in done.stdout
     assert "At this threshold, with 95 % intervals" in done.stdout
 
 
-def test_checks_of_several_days_become_a_trend(files):
+def test_checks_of_several_days_become_one_table(files):
     for day in ("2026-04-30", "2026-05-01", "2026-05-01"):
         done = predict(files, *CHECKED, "--history", files / "checks", "--date", day)
         assert done.exit_code == 0, done.output
-    assert f"see {files / 'checks' / 'trend.html'}" in done.stdout
-    assert check_trend(files / "checks")["checks"].tolist() == [1, 1]
+    done = predict(files, "--history", files / "checks", "--date", "2026-05-02")  # its labels come later
+    assert done.exit_code == 0, done.output
+    table = done.stdout[done.stdout.index("All checks in") :].splitlines()[1:]
+    assert " ".join(table[1].split()) == "date rows ratio value low high verdict budget used drifted"
+    check = MODEL.check(X, FRAME["late"], SEX)
+    figures = [f"{check.metrics[f'fpr_ratio{end}']:.3f}" for end in ("", "_low", "_high")]
+    used = f"{check.metrics['fpr'] / 0.1:.3f}"
+    nights = [line.split() for line in table[3:6]]
+    assert nights[:2] == [
+        [day, "600", "fpr_ratio", *figures, "undecided", used, "-"] for day in ("2026-04-30", "2026-05-01")
+    ]
+    assert nights[2] == ["2026-05-02", "600", "fpr_ratio", "-", "-", "-", "no", "labels", "-", "-"]
+    assert sorted(path.name for path in (files / "checks").iterdir())[-1] == "2026-05-02.json"
+    (files / "scores.parquet").unlink()
+    (files / "checks" / "2026-05-01.json").write_text("{}")
+    done = predict(files, "--history", files / "checks", "--date", "2026-05-03")
+    assert "2026-05-01.json' is not a check of this release: move it out" in refusal(done)
+    assert not (files / "scores.parquet").exists()
+
+
+def summarized(**changes):
+    """A model that knows its training columns, and which share of 600 validation rows it selected."""
+    model, table = fitted()
+    measured = {"validation": chosen(model).metrics_}
+    parts = [Part.of("validation", LATE, group_rows([variable_from(column_from("sex", SEX))]))]
+    changes = {"measured": measured, "parts": parts} | changes
+    found = chosen(model, **changes)
+    return ChosenModel(
+        found.scorer,
+        classes=found.labels,
+        threshold=found.threshold_,
+        metrics=found.metrics_,
+        facts=found.facts_,
+        columns=summarize_columns(table),
+    )
+
+
+def test_a_broken_feed_does_not_pass_the_night(files):
+    """A column in other units, a new level in every row, nothing selected: without labels, too."""
+    summarized().save(files / "guarded")
+
+    def night(rows, *more):
+        rows.to_parquet(files / "night.parquet")
+        return predict(files, *more, data="night.parquet", model="guarded")
+
+    drift = "--fail-if-drifted"
+    assert night(X, drift, "--json", files / "c.json").exit_code == 0
+    told = json.loads((files / "c.json").read_text(encoding="utf-8"))
+    assert (told["verdict"], told["held"], told["drifted"], told["groups"]) == ("no labels", None, [], [])
+    assert told["selection"]["expected"] == pytest.approx(told["selection"]["share"])
+    for broken, named in (
+        (X.assign(debts=365.25 * X["debts"]), "'debts'"),
+        (X.assign(town="Kiel"), "'town'"),
+    ):
+        assert night(broken).exit_code == 0
+        done = night(broken, drift)
+        assert done.exit_code == 4, done.output
+        assert f"Exit code 4: {named}" in done.stdout
+        assert (files / "scores.parquet").exists()
+    none = X.assign(debts=-1e9, flag=False)
+    done = night(none)
+    assert done.exit_code == 4, done.output
+    share = 100 * told["selection"]["expected"]
+    assert f"Exit code 4: no row is selected of 600, {share:.3g} % were expected;" in done.stdout
+    assert len(pd.read_parquet(files / "scores.parquet")) == N
+    assert night(none, "--allow-none").exit_code == 0
+    done = night(none, "--allow-none", drift)
+    assert done.exit_code == 4
+    assert "the share selected drifted" in done.stdout
+
+
+def test_every_row_selected_is_no_good_night_either(files):
+    model = chosen()
+    low = ChosenModel(model.scorer, classes=model.labels, threshold=-1.0, metrics={}, facts=model.facts_)
+    low.save(files / "low")
+    assert "Exit code 4: every row is selected" in predict(files, model="low").stdout
+    assert predict(files, model="low").exit_code == 4
+    assert predict(files, "--allow-none", model="low").exit_code == 0
+    # 4 comes before the others, which hold too: all false positives are one too many
+    flags = ["--fail-if-below", "--fail-if-over-budget", "--fail-if-unsure"]
+    assert predict(files, *CHECKED, *flags, model="low").exit_code == 4
+    assert predict(files, *CHECKED, *flags, "--allow-none", model="low").exit_code == 5
+
+
+def test_a_budget_that_is_exceeded_beyond_doubt_fails_the_night(files):
+    """Below the line (1) comes before over the budget (5), which comes before too few rows (3)."""
+    metrics = MODEL.check(X, FRAME["late"], SEX).metrics
+    flags = ["--fail-if-over-budget", "--fail-if-unsure"]
+    for limit, code in ((0.99 * metrics["fpr_low"], 5), (1.01 * metrics["fpr_low"], 3)):
+        chosen(budget=Budget("fpr", limit)).save(files / "tight")
+        done = predict(files, *CHECKED, *flags, model="tight")
+        assert done.exit_code == code, done.output
+        assert "is exceeded on these rows" in done.stdout
+    chosen(budget=Budget("fpr", 0.01), ratio="selection_rate_ratio").save(files / "tight")
+    below = predict(
+        files, "--target", "late", "--protected", "flag", "--fail-if-below", *flags, model="tight"
+    )
+    assert below.exit_code == 1, below.output
+    needs_labels = refusal(predict(files, "--fail-if-over-budget", model="tight"))
+    assert "needs labels for a false-positive rate of at most 1 %" in needs_labels
+    chosen(budget=Budget("top_k", 5)).save(files / "tight")  # counts rows, whatever their labels
+    done = predict(files, "--fail-if-over-budget", model="tight")
+    assert done.exit_code == 5, done.output
+
+
+def test_the_help_lists_the_exit_codes():
+    text = CliRunner().invoke(build_app(), ["predict", "--help"]).stdout
+    assert re.findall(r"^ (\d): ", text, re.MULTILINE) == list("2441530")
 
 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--json", "c.json"], "`--json` needs a check: give `--target` and `--protected` too."),
-        (["--fail-if-below", "--date", "2026-05-31"], "`--date`, `--fail-if-below` needs a check"),
+        (
+            ["--fail-if-below", "--fail-if-unsure"],
+            "`--fail-if-below`, `--fail-if-unsure` needs labels: give `--target` and `--protected` too.",
+        ),
         ([*CHECKED, "--json", "c.txt"], "`--json` must end in .json, got 'c.txt'."),
         ([*CHECKED, "--json", "none/c.json"], "The directory 'none' does not exist"),
         ([*CHECKED, "--history", "none/checks"], "The directory 'none' does not exist"),

@@ -265,8 +265,8 @@ def lead_of(**changes):
 def test_the_verdict_is_that_of_test_rows():
     """Validation rows say that the line is reached; test rows say something else, and come first."""
     assert lead_of()[:4] == [
-        "On test rows, which were not used to make the model, the line is missed: fpr_ratio 0.700 (95 % "
-        "interval 0.600 to 0.790), at least 0.8 required.",
+        "On test rows, which were not used to make the model, the line is missed, budget exceeded by the "
+        "estimate: 5.5 % for 5 %; fpr_ratio 0.700 (95 % interval 0.600 to 0.790), at least 0.8 required.",
         "On test rows the budget is exceeded: false-positive rate 0.055, at most 0.05 allowed.",
         "On validation rows, which selected the model, the line is reached: fpr_ratio 0.850 (95 % interval "
         "0.810 to 0.900), at least 0.8 required.",
@@ -274,7 +274,8 @@ def test_the_verdict_is_that_of_test_rows():
     ]
     assert chosen(measured=TESTED, budget=FIVE).card("dict")["verdict"] == {
         "rows": "test",
-        "outcome": "missed",
+        "outcome": "missed, budget exceeded by the estimate",
+        "colour": "bad",
         "level": 0.95,
         "confidence": None,
         "ratios": {"fpr_ratio": {"line": 0.8, "value": 0.7, "low": 0.6, "high": 0.79}},
@@ -409,6 +410,47 @@ def test_a_budget_that_is_hardly_exceeded_shows_it():
     ]
     few = chosen(measured={"test": {"selected": 510.0}}, budget=Budget("top_k", 500)).card("dict")
     assert few["lead"][1] == "On test rows the budget is exceeded: 510 rows selected, at most 500 allowed."
+
+
+@pytest.mark.parametrize(
+    ("ratio", "fpr", "outcome", "colour", "said"),
+    [
+        ((0.9, 0.81, 1.0), (0.05, 0.04, 0.06), "reached", "good", "the line is reached: fpr_ratio 0.900 ("),
+        (
+            (0.9, 0.81, 1.0),
+            (0.067, 0.06, 0.075),
+            "reached, budget exceeded",
+            "bad",
+            "the line is reached, budget exceeded: 6.7 % for 5 %; fpr_ratio 0.900 (",
+        ),
+        (
+            (0.9, 0.81, 1.0),
+            (0.0504, 0.046, 0.055),
+            "reached, budget exceeded by the estimate",
+            "open",
+            "the line is reached, budget exceeded by the estimate: 5.04 % for 5 %; fpr_ratio 0.900 (",
+        ),
+        (
+            (0.9, 0.7, 1.0),
+            (0.067, 0.06, 0.075),
+            "reached by the estimate, budget exceeded",
+            "bad",
+            "the line is reached by the estimate, but not for sure, budget exceeded: 6.7 % for 5 %; fpr_",
+        ),
+    ],
+    ids=["kept", "over", "over by the estimate", "both unsure"],
+)
+def test_no_verdict_says_reached_alone_if_the_budget_is_broken(ratio, fpr, outcome, colour, said):
+    ends = ("", "_low", "_high")
+    test = {f"fpr_ratio{end}": own for end, own in zip(ends, ratio, strict=True)}
+    test |= {f"fpr{end}": own for end, own in zip(ends, fpr, strict=True)}
+    model = chosen(measured={"test": test}, budget=FIVE)
+    card = model.card("dict")
+    assert (card["verdict"]["outcome"], card["verdict"]["colour"]) == (outcome, colour)
+    assert f"On test rows, which were not used to make the model, {said}" in card["lead"][0]
+    over = said.partition("budget exceeded")[2].partition(";")[0]
+    end = f"reached, budget on test rows exceeded{over})" if over else "reached)"
+    assert repr(model).endswith(end)
 
 
 def test_before_and_after_of_every_group():

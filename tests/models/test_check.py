@@ -7,10 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.models.made import LATE, SEX, X, chosen, rows_with, stub
+from sklearn.linear_model import LogisticRegression
+from tests.models.made import LATE, SEX, X, chosen, facts_of, fitted, rows_with, stub
 
-from fado.metrics import Budget, evaluate, ratio_limits
-from fado.models import Part
+from fado import load_model
+from fado.metrics import Budget, GroupCounts, evaluate, ratio_limits, rows_needed
+from fado.models import ChosenModel, Part, check_trend, summarize_columns
 from fado.tabular import Groups
 
 MODEL = chosen()
@@ -54,30 +56,23 @@ def test_the_whole_interval_must_be_on_one_side_of_the_line(b, held, told):
 def test_a_verdict_on_nothing_is_none_and_says_how_few_events_there_are():
     check = stub().check(*rows_of(2, 0, 20))  # 60 rows, 3 decisions
     assert check.held is None
-    # One event is expected of each group: 1.96 ** 2 * (1 / 1 + 1 / 1) / log(0.8) ** 2 = 154.3 times 60 rows.
     assert check.sentence == (
         "There are too few rows to decide whether the line is held: fpr_ratio 0.000 (no interval), at least "
-        "0.8 required. For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. About "
-        "9,300 rows like these would be needed, even if rates were equal."
+        "0.8 required. For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. Not even "
+        "1,000 times as many rows would decide in four of five tries."
     )
+    assert "tries" not in stub().check(*rows_of(0, 0, 200)).sentence  # of nothing nothing follows
 
 
-def test_as_many_rows_as_are_said_to_be_needed_tell():
-    few = stub().check(*rows_of(100, 65, 1_000))
-    low, high = (few.metrics[f"fpr_ratio_{end}"] for end in ("low", "high"))
-    assert low < 0.65 < 0.8 < high
-    times = (np.log(0.65 / high) / np.log(0.65 / 0.8)) ** 2
-    needed = np.ceil(times * 2_020 / 100) * 100
-    assert (
-        f"About {needed:,.0f} rows like these would be needed, if the ratio does not change" in few.sentence
+def test_how_many_rows_decide():
+    check = stub().check(*rows_of(100, 65, 1_000))
+    counts = GroupCounts(*np.array([[1_000, 1_000], [10, 10], [100, 65], [1, 0]]))
+    needed = 2_020 * rows_needed(counts, check.lines, 0.025)
+    assert check.held is None
+    assert 30_000 < needed < 1_000_000
+    assert check.sentence.endswith(
+        f" About {10_000 * np.ceil(needed / 10_000):,.0f} rows like these decide in four of five tries."
     )
-    enough = int(np.ceil(1.15 * times))
-    assert stub().check(*rows_of(100 * enough, 65 * enough, 1_000 * enough, 10 * enough)).held is False
-
-
-def test_no_number_of_rows_tells_a_ratio_at_its_line():
-    assert "too close to its line" in stub().check(*rows_of(2_000, 1_600, 20_000)).sentence
-    assert "rows like these" not in stub().check(*rows_of(0, 0, 200)).sentence  # of nothing nothing follows
 
 
 def test_a_clear_miss_is_told_though_another_group_is_too_small():
@@ -196,6 +191,8 @@ def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
         stub().check(rows, np.full(len(y), "maybe"), groups)
     with pytest.raises(ValueError, match="`sensitive_features` is needed"):
         stub().check(rows, y, None)
+    with pytest.raises(ValueError, match="`y` is needed with `sensitive_features`"):
+        stub().check(rows, None, groups)
     with pytest.raises(ValueError, match="`date` must be a day such as '2026-05-31', got 'May'"):
         stub().check(rows, y, groups, date="May")
 
@@ -230,7 +227,17 @@ def test_all_of_it_is_plain_data(tmp_path):
     assert (told["lines"], told["level"]) == ({"fpr_ratio": 0.8}, 0.95)
     assert told["metrics"]["fpr"] == 2 / 40
     assert told["metrics"]["fpr_ratio_low"] is None
-    assert told["budget"] == {"kind": "fpr", "limit": 0.1, "used": pytest.approx(0.5), "kept": True}
+    assert told["budget"] == {"kind": "fpr", "limit": 0.1, "used": 0.5, "kept": True, "over": False}
+    assert told["selection"] == {
+        "rows": 60,
+        "selected": 3,
+        "share": 0.05,
+        "low": pytest.approx(0.0104, abs=1e-4),  # Clopper and Pearson's
+        "high": pytest.approx(0.1392, abs=1e-4),
+        "expected": None,
+        "expected_rows": None,
+        "drifted": False,
+    }
     assert told["sentence"] == check.sentence
     assert stub().check(*rows_of(2, 0, 20)).date == datetime.datetime.now().astimezone().date().isoformat()
 
@@ -248,3 +255,112 @@ def test_all_of_it_is_plain_data(tmp_path):
 def test_how_much_of_the_budget_is_used(budget, used):
     check = stub(budget=budget).check(*rows_with(20))  # 40 of 400 negatives and 300 of 400 positives
     assert check.to_plain()["budget"]["used"] == (used if used is None else pytest.approx(used))
+
+
+def test_without_labels_columns_and_selection_are_checked():
+    """0.05 * 5,000 negatives and 0.4 * 1,000 positives were selected: 650 of 6,000 rows."""
+    counted = Groups(np.repeat([0, 1], 3_000), ("'a'", "'b'"), ("a", "b"))
+    facts = {
+        "measured": {"validation": {"tpr": 0.4, "fpr": 0.05}},
+        "parts": [Part.of("validation", np.arange(6_000) % 6 == 0, counted)],
+    }
+    model = stub(**facts)
+
+    def night(selected, n):
+        return model.check((np.arange(n) < selected).astype(float)[:, None], date="2026-05-31")
+
+    check = night(108, 1_000)
+    assert (check.held, check.verdict, check.groups) == (None, "no labels", ())
+    assert check.sentence.startswith("Without labels, the required ratios cannot be checked")
+    assert (check.budget_kept, check.over_budget, check.metrics) == (None, False, {"threshold": 0.5})
+    assert check.selection["expected"] == pytest.approx(650 / 6_000)
+    assert check.selection["expected_rows"] == 6_000
+    assert json.loads(json.dumps(check.to_plain()))["budget"]["used"] is None
+    # a factor of 1.5 is 0.1625 and 0.0722; of 20 rows none is no surprise, of 200 it is
+    drifts = {(163, 1_000), (72, 1_000), (0, 200)}
+    for selected, n in drifts | {(162, 1_000), (73, 1_000), (0, 20), (6, 20)}:
+        assert night(selected, n).selection["drifted"] is ((selected, n) in drifts), (selected, n)
+    assert night(163, 1_000).notes == (
+        "The share selected is 16.3 % (95 % interval 14.1 % to 18.7 %), 10.8 % were expected: it differs by "
+        "more than a factor of 1.5 and beyond chance.",
+        *check.notes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept", "over"),
+    [
+        (Budget("selection_rate", 0.05), True, False),
+        (Budget("selection_rate", 0.045), False, False),  # 50 of 1,000 may be chance
+        (Budget("selection_rate", 0.03), False, True),
+        (Budget("top_k", 49), False, True),
+        (Budget("threshold", 0.5), True, False),
+        (Budget("fpr", 0.001), None, False),
+    ],
+    ids=str,
+)
+def test_budgets_of_all_rows_need_no_labels(budget, kept, over):
+    check = stub(budget=budget).check((np.arange(1_000) < 50).astype(float)[:, None])
+    assert (check.budget_kept, check.over_budget) == (kept, over)
+
+
+def test_a_broken_budget_stands_beside_the_verdict():
+    check = stub(budget=Budget("fpr", 0.09)).check(*rows_of(2_000, 2_000, 20_000))
+    assert (check.held, check.budget_kept, check.over_budget) == (True, False, True)
+    assert check.sentence.endswith(
+        "at least 0.8 required. The budget is exceeded: false-positive rate 0.100 (95 % interval 0.097 to "
+        "0.103), at most 0.09 allowed."
+    )
+
+
+@pytest.mark.parametrize("estimator", [None, "logistic"])
+def test_a_loaded_model_gives_the_same_check_to_the_bit(tmp_path, estimator):
+    features = X if estimator is None else X[["debts", "flag"]].fillna(0.0).astype(float)
+    fit, table = fitted(features, estimator and LogisticRegression())
+    model = chosen(fit)
+    model = ChosenModel(
+        model.scorer,
+        classes=model.labels,
+        threshold=model.threshold_,
+        metrics=model.metrics_,
+        facts=facts_of(measured={"validation": model.metrics_}),
+        columns=summarize_columns(table),
+    )
+    model.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    new = features.iloc[::2]
+    for rows in ((new,), (new, LABELS[::2], SEX[::2])):
+        texts = [json.dumps(own.check(*rows, date="2026-05-31").to_plain()) for own in (model, loaded)]
+        assert texts[0] == texts[1]
+    assert repr(loaded) == repr(model)
+    assert loaded.card() == model.card()
+
+
+def test_the_checks_of_a_directory_are_one_table(tmp_path):
+    both = stub(lines={"fpr_ratio": 0.8, "tpr_ratio": 0.4})
+    nights = [
+        both.check(*rows_with(500, 20_000), date="2026-05-02"),
+        both.check(*rows_with(20, 20_000), date="2026-05-01"),
+        both.check(rows_with(20)[0], date="2026-05-03"),
+    ]
+    for check in nights:
+        check.write_json(tmp_path / f"{check.date}.json")
+    (tmp_path / "notes.json").write_text("{}")  # not named like a check
+    table = check_trend(tmp_path)
+    assert table["date"].tolist() == [day for day in ("2026-05-01", "2026-05-02", "2026-05-03") for _ in "ab"]
+    assert table["ratio"].tolist() == ["fpr_ratio", "tpr_ratio"] * 3
+    assert table["verdict"].tolist() == ["undecided"] * 2 + ["missed"] * 2 + ["no labels"] * 2
+    assert table["value"].tolist()[:4] == [1.0, 0.5, 0.04, 0.5]
+    assert table.loc[2, ["low", "high"]].tolist() == [
+        nights[0].metrics[f"fpr_ratio_{end}"] for end in ("low", "high")
+    ]
+    assert table["budget_used"].tolist()[::2] == pytest.approx([0.01, 0.13, np.nan], nan_ok=True)
+    assert table["selected"].tolist()[::2] == [nights[place].selection["share"] for place in (1, 0, 2)]
+    for broken in ("[]", "{", '{"kind": "fado check", "format": 1, "date": "2026-05-04"}'):
+        (tmp_path / "2026-05-04.json").write_text(broken)
+        with pytest.raises(
+            ValueError, match=r"2026-05-04\.json' is not a check of this release: move it out"
+        ):
+            check_trend(tmp_path)
+    with pytest.raises(ValueError, match="There is no directory"):
+        check_trend(tmp_path / "none")

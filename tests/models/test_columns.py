@@ -97,6 +97,30 @@ def test_levels_that_were_not_there_are_counted_and_missing_entries_told():
     )
 
 
+def test_new_levels_in_a_column_of_many_are_drift_too():
+    """Of 1,000 levels the 50 most frequent are kept; new ones share the last bin with all others."""
+    before = [f"{n}" for n in range(1_000) for _ in range(10)]
+    column, _ = told(before, [f"new {n}" for n in range(500)])
+    assert (column["stability_index"] < DRIFT_LIMIT, column["unseen"], column["drifted"]) == (True, 500, True)
+    assert not told(before, [f"new {n}" for n in range(100)] + before[::20])[0]["drifted"]  # a sixth is new
+    # 300 of 600 levels occur once, so half of all new rows may have a level that is new
+    often = [f"{n % 30}" for n in range(300)]
+    rare = [*often, *(f"once {n}" for n in range(300))]
+    assert summary_of(rare).unseen == 0.5
+    assert not told(rare, [*often, *(f"other {n}" for n in range(300))])[0]["drifted"]
+    assert summary_of([*often, *"abcdefghi"]).unseen == 0  # fewer than ten are not told
+
+
+def test_a_column_that_is_gone_is_drift():
+    rows = pd.DataFrame({"x": np.arange(50.0), "y": np.arange(50.0)})
+    table = Table.from_input(rows)
+    columns, notes = compare_columns(
+        summarize_columns(table), fado.engine.Schema.of(table), Table.from_input(rows[["x"]].assign(z=1))
+    )
+    assert [(own["absent"], own["drifted"]) for own in columns] == [(False, False), (True, True)]
+    assert notes == ["Columns of the training rows that these rows lack, and scores do not use: 'y'."]
+
+
 def with_columns():
     model = chosen()
     return fado.models.ChosenModel(

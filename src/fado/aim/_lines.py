@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ import numpy as np
 from fado._messages import list_names
 from fado.aim._curve import RATES, Bools, Codes, Coefficients, Counts, FloatArray, Limit, Point, Rows
 from fado.aim._learning import Attribute, groups_of, numbered_as
-from fado.metrics import RATIO_NAMES, Budget, measure, ratio_limits, share_limits
-from fado.models import digits_for, is_above
+from fado.metrics import RATIO_NAMES, Budget, is_above, least_times, measure, ratio_limits, share_limits
+from fado.models import digits_for
 from fado.tabular import Groups, Problem, title_in_full
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Lines:
         return place
 
     def missing_rows(self, positive: Bools) -> int | None:
-        """Give how many more rows the bounds of equal rates would need; 0 if there are enough."""
+        """Give how many more rows equal rates need in four of five tries; 0 if they may pass, -1 if never."""
         level = self.confidence
         if level is None:
             return 0
@@ -105,9 +105,20 @@ class Lines:
         known = [(own, line) for own, line in expected if own is not None]
         if not known:
             return None
-        factor = missing_factor(
-            lambda factor: all(own.times(factor).bound(level, self.allowance) >= line for own, line in known)
-        )
+        if all(own.bound(level, self.allowance) >= line for own, line in known):
+            return 0
+
+        def share_passing(factor: float) -> float:
+            generator = np.random.default_rng([self.seed, 6])
+            passed = np.ones(_TRIES, dtype=np.bool_)
+            for own, line in known:
+                members = np.maximum(np.rint(own.members * factor), 1.0)
+                events = generator.binomial(members.astype(np.int64), own.rates, (_TRIES, len(members)))
+                bounds = [Counts.of_rows(row, members).bound(level, self.allowance) for row in events * 1.0]
+                passed &= np.array(bounds) >= line
+            return float(passed.mean())
+
+        factor = least_times(share_passing)
         return -1 if np.isinf(factor) else int(np.ceil((factor - 1) * len(positive)))
 
     def reason(
@@ -165,10 +176,11 @@ class Lines:
     def too_few(self, positive: Bools, missing: int) -> str:
         """Say that no model could pass; with the rows at which equal rates pass on average, half fail."""
         if missing < 0:
-            return "no number of validation rows can show that a ratio reaches it."
+            return "not even 1,000 times as many validation rows could show that a ratio reaches it."
         return (
             f"{len(positive):,} validation rows are too few for any model to reach it "
-            f"({self._smallest_cell(positive)[1]}), even with equal rates."
+            f"({self._smallest_cell(positive)[1]}); even equal rates would need about {missing:,} more rows "
+            "to pass in four of five tries."
         )
 
     def _smallest_cell(self, positive: Bools) -> tuple[int, str]:
@@ -344,8 +356,7 @@ def _log_factor(coefficient: float) -> float:
 
 ALLOWANCE = 1.5  # counts are divided by this if models are fitted again
 _DRAWS = 4_000
-_MOST = 1e6  # times as many rows: larger numbers are not reported
-_ROUNDS = 60
+_TRIES = 300  # of equal rates, for the rows that are missing
 
 
 def expected_counts(
@@ -364,21 +375,6 @@ def expected_counts(
     if ratio == "fpr_ratio" and budget.kind != "fpr":  # at the most, all that is selected is negative
         share = min(share * n_rows / max(float(negatives.sum()), 1.0), 1.0)
     return Counts.of_rows(share * members, members)
-
-
-def missing_factor(passes: Callable[[float], bool]) -> float:
-    """Find how many times as many rows a perfectly equal model needs to pass; 1 if there are enough."""
-    if passes(1.0):
-        return 1.0
-    low, high = 1.0, 2.0
-    while not passes(high):
-        low, high = high, 2 * high
-        if high > _MOST:
-            return float("inf")
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if passes(middle) else (middle, high)
-    return high
 
 
 def chance_of_showing(

@@ -191,7 +191,7 @@ def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]
         ]
         function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run = in_sentences(function)
-        run.__doc__ = (function.__doc__ or "").partition("\n")[0]
+        run.__doc__ = (inspect.getdoc(function) or "").partition("\n\nParameters\n")[0]
         return run
 
     return decorate

@@ -1,4 +1,4 @@
-"""`fado predict`: scores and decisions of a saved model, and a check of its line."""
+"""`fado predict`: scores and decisions of a saved model, and a check of the rows and of its line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fado.cli._options import command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
-    from fado.models import ChosenModel
+    from fado.models import Check, ChosenModel
 
-MISSED, UNSURE = 1, 3  # exit codes, if asked for; 2 is bad input
+DRIFTED, MISSED, OVER_BUDGET, UNSURE = 4, 1, 5, 3  # exit codes, the first that applies; 2 is bad input
 
 
 @command()
@@ -30,10 +30,22 @@ def predict(
     json: Path | None = None,
     history: Path | None = None,
     date: str | None = None,
+    fail_if_drifted: bool = False,
     fail_if_below: bool = False,
+    fail_if_over_budget: bool = False,
     fail_if_unsure: bool = False,
+    allow_none: bool = False,
 ) -> None:
-    """Score rows with a saved model and decide; with labels and groups, check whether its line is reached.
+    """Score rows with a saved model and decide; check columns, what is selected and, with labels, the line.
+
+    Exit codes, of which the first that applies is given:
+    2: bad input; nothing is written.
+    4: no row or every row is selected (unless `--allow-none`).
+    4: the rows drifted (with `--fail-if-drifted`).
+    1: a ratio is below its line beyond doubt (with `--fail-if-below`).
+    5: the budget is exceeded beyond doubt (with `--fail-if-over-budget`).
+    3: too few rows to decide (with `--fail-if-unsure`).
+    0: otherwise.
 
     Parameters
     ----------
@@ -48,19 +60,25 @@ def predict(
     json : FILE
         Write the check to a .json file.
     history : DIR
-        Save the check in this directory as DATE.json, and write trend.html there with all checks by month.
+        Save the check in this directory as DATE.json, and print a table of all checks there.
     date : DAY, default=today
         The date of the rows, such as 2026-05-31.
+    fail_if_drifted : flag
+        Exit with code 4 if columns, or the share of rows selected, differ from those of the model's own rows.
     fail_if_below : flag
         Exit with code 1 if a ratio is below its line beyond doubt.
+    fail_if_over_budget : flag
+        Exit with code 5 if the budget is exceeded beyond doubt; a limit on false positives needs labels.
     fail_if_unsure : flag
         Exit with code 3 if there are too few rows to decide.
+    allow_none : flag
+        Do not exit with code 4 just because no row, or every row, is selected.
     """
     import pyarrow as pa
 
     from fado.cli._inputs import given_options, read_inputs
     from fado.cli._outputs import check_apart, check_output, check_writable, print_table, write_table
-    from fado.models import add_check, load_model
+    from fado.models import check_trend, load_model
     from fado.tabular import read_table
 
     if (target is None) is not (not protected):
@@ -71,10 +89,9 @@ def predict(
         raise ValueError("`--positive` names a label of `--target`: give both.")
     if group_names and not protected:
         raise ValueError("`--group-names` names groups of `--protected`: give both.")
-    if target is None and (json or history or date or fail_if_below or fail_if_unsure):
-        flags = {"--fail-if-below": fail_if_below, "--fail-if-unsure": fail_if_unsure}
-        given = {"--json": json, "--history": history, "--date": date, **flags}
-        raise ValueError(f"{given_options(given)} needs a check: give `--target` and `--protected` too.")
+    if target is None and (fail_if_below or fail_if_unsure):
+        given = {"--fail-if-below": fail_if_below, "--fail-if-unsure": fail_if_unsure}
+        raise ValueError(f"{given_options(given)} needs labels: give `--target` and `--protected` too.")
     check_output(out, [data])
     check_apart(out, model, "the model")
     if json is not None:
@@ -85,20 +102,33 @@ def predict(
         check_writable(path.parent)
         if path.resolve().is_relative_to(model.resolve()):
             raise ValueError(f"{str(path)!r} is in the directory of the model: name another place.")
+    if history is not None and history.exists():
+        check_trend(history)  # a file that is no check is refused before anything is written
     chosen = load_model(model)
-    inputs, check = None, None
+    if target is None and fail_if_over_budget and chosen.facts_.budget.kind == "fpr":
+        raise ValueError(
+            f"`--fail-if-over-budget` needs labels for {chosen.facts_.budget}: give `--target` and "
+            "`--protected` too."
+        )
     if target is not None and protected:
         inputs = read_inputs(data, target, protected, positive=positive, group_names=group_names)
         labels = inputs.target if positive is None else _as_told(inputs, chosen)
-        check = chosen.check(inputs.features, labels, inputs.protected, date=date)
-    scores = chosen.score_rows(read_table(data) if inputs is None else inputs.features)
+        features = inputs.features
+        check = chosen.check(features, labels, inputs.protected, date=date)
+    else:
+        features = read_table(data)
+        check = chosen.check(features, date=date)
+    scores = chosen.score_rows(features)
     write_table(pa.table({"score": scores, "decision": chosen.decide(scores)}), out)
-    selected = int((chosen.decide(scores) == chosen.labels[1]).sum())
+    selection = check.selection
+    expected = ""
+    if selection["expected"] is not None:
+        expected = f" {100 * selection['expected']:.3g} % were expected."
     print(
-        f"{selected:,} of {len(scores):,} rows ({100 * selected / len(scores):.3g} %) are predicted "
-        f"{chosen.labels[1]!r}: their score is at least {chosen.threshold_:.6g}."
+        f"{selection['selected']:,} of {len(scores):,} rows ({100 * selection['share']:.3g} %) are predicted "
+        f"{chosen.labels[1]!r}: their score is at least {chosen.threshold_:.6g}.{expected}"
     )
-    if check is not None:
+    if check.groups:
         rows = [
             [name, *(check.metrics.get(f"{name}{end}", float("nan")) for end in ("", "_low", "_high"))]
             for name in check.metrics
@@ -106,22 +136,46 @@ def predict(
         ]
         title = f"At this threshold, with {100 * check.level:g} % intervals"
         print_table(title, ["metric", "value", "low", "high"], rows)
-        print(check.sentence)
+    print(check.sentence)
+    if check.budget_kept is not None:
         kept = "kept" if check.budget_kept else "exceeded"
         print(f"The budget ({chosen.facts_.budget}) is {kept} on these rows.")
-        for note in check.notes:
-            print(f"Note: {note}")
+    for note in check.notes:
+        print(f"Note: {note}")
     print(f"Scores and decisions of {len(scores):,} rows written to {out}")
-    if check is not None:
-        if json is not None:
-            check.write_json(json)
-            print(f"The check of {check.date} written to {json}")
-        if history is not None:
-            print(f"All checks in {history}: see {add_check(check, history)}")
-        if fail_if_below and check.held is False:
-            raise SystemExit(MISSED)
-        if fail_if_unsure and check.held is None:
-            raise SystemExit(UNSURE)
+    if json is not None:
+        check.write_json(json)
+        print(f"The check of {check.date} written to {json}")
+    if history is not None:
+        history.mkdir(exist_ok=True)
+        check.write_json(history / f"{check.date}.json")
+        header = ["date", "rows", "ratio", "value", "low", "high", "verdict", "budget used", "drifted"]
+        nights = check_trend(history)
+        nights["drifted"] = nights["drifted"].map(lambda names: ", ".join(names) or "-")
+        named = [name.replace(" ", "_") for name in header]
+        print_table(f"All checks in {history}", header, nights[named].to_numpy(dtype=object).tolist())
+    reasons = {
+        DRIFTED: _drift(check, allow_none=allow_none, fail_if_drifted=fail_if_drifted),
+        MISSED: fail_if_below and check.held is False and "a ratio is below its line",
+        OVER_BUDGET: fail_if_over_budget and check.over_budget and "the budget is exceeded",
+        UNSURE: fail_if_unsure and check.held is None and "there are too few rows to decide",
+    }
+    for code, reason in reasons.items():
+        if reason:
+            print(f"Exit code {code}: {reason}.")
+            raise SystemExit(code)
+
+
+def _drift(check: Check, *, allow_none: bool, fail_if_drifted: bool) -> str:
+    """Return why the rows are not like those that the model was made on; empty if that is no failure."""
+    seen = check.selection
+    if seen["selected"] in (0, seen["rows"]) and not allow_none:
+        which = "no row is" if seen["selected"] == 0 else "every row is"
+        known = seen["expected"] is not None
+        expected = f" of {seen['rows']:,}, {100 * seen['expected']:.3g} % were expected" if known else ""
+        return f"{which} selected{expected}; are the columns in other units? `--allow-none` accepts this"
+    drifted = [*map(repr, check.drifted), *(["the share selected"] if seen["drifted"] else [])]
+    return f"{', '.join(drifted)} drifted" if drifted and fail_if_drifted else ""
 
 
 def _as_told(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:

@@ -6,9 +6,12 @@ Names that are imported `as` themselves are for the other packages of FADO, not 
 from fado.metrics._audit import Audit, audit
 from fado.metrics._evaluate import by_group, evaluate, measure, predictions_frame
 from fado.metrics._intervals import effective_sizes as effective_sizes
+from fado.metrics._intervals import is_above as is_above
+from fado.metrics._intervals import least_times as least_times
 from fado.metrics._intervals import lower_ratio_limit as lower_ratio_limit
 from fado.metrics._intervals import ratio_interval as ratio_interval
 from fado.metrics._intervals import ratio_limits as ratio_limits
+from fado.metrics._intervals import rows_needed as rows_needed
 from fado.metrics._intervals import share_limits as share_limits
 from fado.metrics._models import aim_scorer, hypervolume, pareto_frontier
 from fado.metrics._rates import (

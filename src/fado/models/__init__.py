@@ -1,12 +1,10 @@
 """The model that a user keeps: its decisions, its card, saved and loaded safely."""
 
 from fado.models._card import digits_for as digits_for
-from fado.models._card import is_above as is_above
-from fado.models._check import Check
+from fado.models._check import Check, check_trend
 from fado.models._chosen import ChosenModel
 from fado.models._facts import ColumnSummary, Facts, GroupCount, GroupRates, Part, summarize_columns
 from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
-from fado.models._trend import add_check, check_trend
 
 __all__ = [
     "LANDSCAPE",
@@ -17,7 +15,6 @@ __all__ = [
     "GroupCount",
     "GroupRates",
     "Part",
-    "add_check",
     "check_directory",
     "check_trend",
     "load_model",

@@ -12,18 +12,12 @@ import numpy as np
 from fado._messages import list_names
 from fado._version import __version__
 from fado.engine import CombinedScorer, Schema, Scorer, StudentScorer
-from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS, Budget, is_above
 from fado.models._facts import FEW, RATES, STATED, Facts, GroupCount, GroupRates
 
 _NAMED = 20  # columns that the card lists
-_ROUNDING = 1e-12
 _NAN = float("nan")
 _WORST_FIRST = ("missed", "missed by the estimate", None, "reached by the estimate", "reached")
-
-
-def is_above(number: float, line: float) -> bool:
-    """Compare a quotient of rates with the line: 0.08 / 0.1 is less than 0.8 by rounding alone."""
-    return bool(number >= line - _ROUNDING)
 
 
 def judge(metrics: Mapping[str, float], facts: Facts) -> str | None:
@@ -36,13 +30,34 @@ def _judged(ends: tuple[float, float, float], line: float) -> str | None:
     number, low, high = ends
     if np.isnan(number):
         return None
-    if is_above(low, line) or high < line - _ROUNDING:
+    if is_above(low, line) or not (np.isnan(high) or is_above(high, line)):
         return "reached" if is_above(low, line) else "missed"
     return f"{'reached' if is_above(number, line) else 'missed'} by the estimate"
 
 
+def is_over(metrics: Mapping[str, float], budget: Budget) -> bool:
+    """Return whether a budget is exceeded beyond doubt: the whole interval is above its limit."""
+    spent = budget.spent
+    if spent is None:
+        return False
+    lowest = metrics.get("selected" if spent == "selected" else f"{spent}_low", _NAN)
+    return bool(lowest > budget.limit)
+
+
+def exceeded(metrics: Mapping[str, float], budget: Budget) -> str:
+    """State by how much a budget is exceeded, such as "exceeded: 6.7 % for 5 %"; empty if it is not."""
+    spent, limit = budget.spent, budget.limit
+    number = _NAN if spent is None else metrics.get(spent, _NAN)
+    if not number > limit:
+        return ""
+    if spent == "selected":
+        return f"exceeded: {number:,.0f} rows for {limit:,}"
+    sure = "" if is_over(metrics, budget) else " by the estimate"
+    return f"exceeded{sure}: {100 * number:.{digits_for(number, limit, le) - 2}f} % for {100 * limit:g} %"
+
+
 def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
-    """State whether the lines are reached, with the figures that decide it."""
+    """State whether the lines are reached and the budget is kept, with the figures that decide it."""
     lines = "lines are" if len(facts.lines) > 1 else "line is"
     sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
     outcome = judge(metrics, facts)
@@ -53,7 +68,8 @@ def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
     else:
         verdict = f"the {lines} {outcome}{sure}"
     told = "; ".join(held_against(ratio, _ends(metrics, ratio), facts) for ratio in facts.lines)
-    return f"{verdict}: {told}"
+    over = exceeded(metrics, facts.budget)
+    return f"{verdict}, budget {over}; {told}" if over else f"{verdict}: {told}"
 
 
 def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> str:
@@ -121,9 +137,16 @@ def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
     metrics = {} if part is None else facts.measured[part]
     spent = facts.budget.spent
     known = spent is not None and not np.isnan(metrics.get(spent, _NAN))
+    kept, over = facts.budget.kept(metrics) if known else None, is_over(metrics, facts.budget)
+    outcome = ratios = judge(metrics, facts)
+    if kept is False:
+        sure = "" if over else " by the estimate"
+        outcome = f"{ratios or 'undecided'}, budget exceeded{sure}"
+    good = ratios == "reached" and kept is not False
     return {
         "rows": part,
-        "outcome": judge(metrics, facts),
+        "outcome": outcome,
+        "colour": "bad" if over or (ratios or "").startswith("missed") else "good" if good else "open",
         "level": facts.level,
         "confidence": facts.confidence,
         "ratios": {
@@ -134,7 +157,7 @@ def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
             }
             for ratio, line in facts.lines.items()
         },
-        "budget_kept": facts.budget.kept(metrics) if known else None,
+        "budget_kept": kept,
     }
 
 
@@ -180,16 +203,22 @@ def _chosen_by(facts: Facts, part: str | None) -> list[str]:
 
 def _budget(facts: Facts, part: str) -> list[str]:
     """State whether the budget is kept, with both numbers; nothing where that was not measured."""
-    metrics, limit, spent = facts.measured[part], facts.budget.limit, facts.budget.spent
+    told = budget_against(facts.measured[part], facts)
+    return [f"On {part} rows the budget is {told}"] if told else []
+
+
+def budget_against(metrics: Mapping[str, float], facts: Facts) -> str:
+    """State whether a budget is kept, with both numbers; empty where that was not measured."""
+    limit, spent = facts.budget.limit, facts.budget.spent
     if spent is None or np.isnan(metrics.get(spent, _NAN)):
-        return []
+        return ""
     number = metrics[spent]
-    kept = f"On {part} rows the budget is {'kept' if facts.budget.kept(metrics) else 'exceeded'}"
+    kept = "kept" if facts.budget.kept(metrics) else "exceeded"
     if spent == "selected":
-        return [f"{kept}: {number:,.0f} rows selected, at most {limit:,} allowed."]
+        return f"{kept}: {number:,.0f} rows selected, at most {limit:,} allowed."
     shown = _short(metrics, spent, digits_for(number, limit, le))
     shown = shown.replace("(", f"({100 * facts.level:g} % interval ")
-    return [f"{kept}: {RATES[spent]} {shown}, at most {limit:g} allowed."]
+    return f"{kept}: {RATES[spent]} {shown}, at most {limit:g} allowed."
 
 
 def _before_after(facts: Facts, part: str, threshold: float) -> dict[str, Any]:

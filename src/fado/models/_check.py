@@ -1,4 +1,4 @@
-"""Whether a model still holds its lines on new rows, or whether these rows are too few to decide."""
+"""What new rows say about a model: its minimum ratios, its budget, its columns, and what it selects."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import datetime
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,70 +24,86 @@ from fado.metrics import (
     GroupCounts,
     compared_counts,
     count_by_group,
+    is_above,
     measure,
     min_max_ratio,
     predicted_positive,
     ratio_interval,
+    ratio_limits,
+    rows_needed,
+    share_limits,
 )
-from fado.models._card import held_against, is_above
+from fado.models._card import budget_against, held_against, is_over
 from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import shown_table
 from fado.tabular import Column, Groups, Problem, Table, group_rows, small_groups, tell_small
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
 COUNTS = ("rows", "positives", "false_positives", "true_positives")
 VERDICTS = {True: "held", False: "missed", None: "undecided"}
-_ROUNDING = 1e-12
-_ENOUGH = 5  # events of a group that an interval needs
-_NEVER = 1_000  # times as many rows are as good as never
+NO_LABELS = "no labels"
 DRIFT_LIMIT = 0.2  # the index above which a column has drifted, if chance does not explain it
+SELECTION_LIMIT = 1.5  # how many times as many rows, or as few, are selected after a drift
 _FALSE_ALARMS = 0.001  # the share of checks without drift in which any column is said to have drifted
 _NAMED = 5  # levels that a check names
+_NAME = re.compile(r"\d{4}-\d\d-\d\d\.json")
+_COLUMNS = "date rows ratio value low high verdict budget_used selected drifted"
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a model still reaches its lines on some rows; `ChosenModel.check` returns it.
+    """What new rows say about a model; `ChosenModel.check` returns it.
 
     Parameters
     ----------
     held : bool or None
-        True if the lower end of every ratio's interval reaches its line. False if the upper end of one is
-        below its line. None if these rows are too few to decide.
+        True if the lower end of every ratio's interval reaches its minimum. False if the upper end of one is
+        below its minimum. None if these rows are too few to decide, or have no labels.
     sentence : str
         The same in words, with the ratio and its interval; if there are too few rows, how many events there
-        are and about how many rows would be enough.
+        are and how many rows would decide in four of five tries.
     metrics : mapping of str to float
         The metrics at the model's threshold, as `fado.metrics.evaluate` names them. The ends of intervals
-        have ``_low`` and ``_high`` appended.
+        have ``_low`` and ``_high`` appended. Without labels only the threshold.
     level : float
         The confidence level of all intervals: 0.95 or, if the model was chosen with a `confidence`, such that
         each end has that confidence.
     lines : mapping of str to float
-        The ratios that were required, and the line of each.
+        The ratios that were required, and the minimum of each.
     budget : Budget
         The budget that set the threshold, on other rows.
-    budget_kept : bool
-        Whether the model's threshold keeps the budget on these rows too.
+    budget_kept : bool or None
+        Whether the model's threshold keeps the budget on these rows too; None if that needs labels.
+    over_budget : bool
+        Whether the budget is exceeded beyond doubt: the whole interval is above its limit.
+    selection : mapping
+        The number of ``rows``, how many are ``selected``, their ``share`` with its ends ``low`` and ``high``;
+        the share ``expected``, which is that of the rows that selected the model, and its number of rows
+        (``expected_rows``), both None if not known; and whether the share has ``drifted``: it is more than
+        1.5 times the expected one, or less than two thirds of it, and chance does not explain the difference.
     groups : tuple of mapping
         Per group ``group``, ``rows``, ``positives``, ``false_positives``, ``true_positives``, whether it is
         ``compared``, and whether the data of the model had it (``known``; None if that is not known).
+        Without labels there are none.
     missing : mapping of str to int
         The attributes that are missing in some rows, and in how many.
     columns : tuple of mapping
         Per column that the model was trained on: ``stability_index``, the ``limit`` above which the column
-        has ``drifted``, the shares ``missing`` and ``missing_before``, and how many rows have levels that the
-        model has not seen (``unseen``), with the most frequent of these (``unseen_levels``).
+        has ``drifted``, the shares ``missing`` and ``missing_before``, whether the column is ``absent``, and
+        how many rows have levels that the model has not seen (``unseen``), with the most frequent of these
+        (``unseen_levels``). Such levels are drift, too, if they are in 20 % more rows than new rows of the
+        same kind would have.
     notes : tuple of str
-        Further sentences: which groups are left out or new, what is undefined, which columns drifted.
+        Further sentences: which groups are left out or new, what is undefined, what drifted.
     date : str
         The day of the check, as ``2026-05-31``.
-    min_group_size : int
-        Groups of fewer rows that are also less than 1 % of the table are not compared.
 
     See Also
     --------
-    fado.models.check_trend : Many checks, by month or day.
+    fado.models.check_trend : The checks of a directory as a table.
     fado.metrics.audit : The same figures for any predictions, without a model.
     """
 
@@ -95,34 +113,44 @@ class Check:
     level: float
     lines: Mapping[str, float]
     budget: Budget
-    budget_kept: bool
+    budget_kept: bool | None
+    over_budget: bool
+    selection: Mapping[str, Any]
     groups: tuple[Mapping[str, Any], ...]
     missing: Mapping[str, int]
     columns: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
     date: str
-    min_group_size: int
 
     @property
     def drifted(self) -> tuple[str, ...]:
         """The names of the columns that drifted."""
-        return tuple(own["column"] for own in self.columns if own.get("drifted"))
+        return tuple(column["column"] for column in self.columns if column.get("drifted"))
+
+    @property
+    def verdict(self) -> str:
+        """The word for `held`: "held", "missed", "undecided" or "no labels"."""
+        return VERDICTS[self.held] if self.groups else NO_LABELS
 
     def to_plain(self) -> dict[str, Any]:
         """Return all of it as plain data for JSON, with None for what is undefined."""
-        counts = counts_of(self.groups)
-        told = asdict(self) | {
+        spent = "share" if self.budget.kind == "selection_rate" else "selected"
+        if self.budget.kind == "fpr":
+            used = self.metrics.get("fpr", math.nan) / self.budget.limit
+        else:
+            used = math.nan if self.budget.spent is None else self.selection[spent] / self.budget.limit
+        plain = asdict(self) | {
             "kind": KIND,
             "format": LAYOUT,
-            "verdict": VERDICTS[self.held],
-            "rows": int(counts.negatives.sum() + counts.positives.sum()),
+            "verdict": self.verdict,
+            "rows": self.selection["rows"],
             "budget": asdict(self.budget)
-            | {"used": budget_used(self.budget, counts), "kept": self.budget_kept},
-            "unknown_groups": [own["group"] for own in self.groups if own["known"] is False],
+            | {"used": used, "kept": self.budget_kept, "over": self.over_budget},
+            "unknown_groups": [group["group"] for group in self.groups if group["known"] is False],
             "drifted": self.drifted,
         }
-        del told["budget_kept"]
-        return dict(without_nan(told))
+        del plain["budget_kept"], plain["over_budget"]
+        return dict(without_nan(plain))
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
         """Write all of it as a JSON file, whole or not at all."""
@@ -168,9 +196,70 @@ def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bo
     return labels.codes == labels.classes.index(classes[1])
 
 
-def check_line(
-    problem: Problem,
-    positive: npt.NDArray[np.bool_],
+def check_trend(directory: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read the checks of a directory, one row per check and ratio, in the order of their days.
+
+    Parameters
+    ----------
+    directory : path-like
+        Where ``fado predict --history`` or `Check.write_json` wrote checks as ``2026-05-31.json``.
+
+    Returns
+    -------
+    DataFrame
+        ``date``, ``rows``, ``ratio``, its ``value`` with the ends ``low`` and ``high`` of its interval,
+        ``verdict`` ("held", "missed", "undecided" or "no labels"), ``budget_used`` (1 is all of it),
+        ``selected`` (the share of the rows), and ``drifted`` (the names of columns).
+
+    Raises
+    ------
+    ValueError
+        If a file of the directory is named like a check and is not one.
+
+    See Also
+    --------
+    fado.models.ChosenModel.check : Makes a check.
+    """
+    import pandas as pd
+
+    folder, rows = Path(directory), []
+    if not folder.is_dir():
+        raise ValueError(f"There is no directory {str(folder)!r} to read checks from.")
+    for path in sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name)):
+        try:
+            check = json.loads(path.read_text(encoding="utf-8"))
+            if (check["kind"], check["format"], check["date"]) != (KIND, LAYOUT, path.stem):
+                raise ValueError("It is of another kind, release or day.")
+            rows += [
+                {
+                    "date": check["date"],
+                    "rows": int(check["rows"]),
+                    "ratio": ratio,
+                    **{key: _number(check["metrics"].get(f"{ratio}{end}")) for key, end in _ENDS.items()},
+                    "verdict": str(check["verdict"]),
+                    "budget_used": _number(check["budget"]["used"]),
+                    "selected": _number(check["selection"]["share"]),
+                    "drifted": tuple(map(str, check["drifted"])),
+                }
+                for ratio in check["lines"]
+            ]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError(
+                f"{str(path)!r} is not a check of this release: move it out of the directory."
+            ) from error
+    return pd.DataFrame(rows, columns=_COLUMNS.split())
+
+
+_ENDS = {"value": "", "low": "_low", "high": "_high"}
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def check_rows(
+    problem: Problem | None,
+    positive: npt.NDArray[np.bool_] | None,
     scores: npt.NDArray[np.float64],
     threshold: float,
     facts: Facts,
@@ -179,16 +268,40 @@ def check_line(
     notes: Sequence[str],
     day: datetime.date,
 ) -> Check:
-    """Measure decisions at a threshold, and compare the required ratios with their lines."""
+    """Compare what is selected with what was expected and, with labels, ratios with their lines."""
+    level, budget = facts.level, facts.budget
+    selection, selection_notes = _selection(
+        int(predicted_positive(scores, threshold).sum()), len(scores), facts
+    )
+    if problem is None or positive is None:
+        of_all = {"selected": selection["selected"]} | {
+            f"selection_rate{end}": selection[key] for key, end in (("share", ""), *_LIMITS)
+        }
+        known = budget.spent is None or budget.spent in of_all
+        return Check(
+            None,
+            "Without labels, the required ratios cannot be checked; columns and the share selected can.",
+            {"threshold": threshold},
+            level,
+            facts.lines,
+            budget,
+            budget.kept(of_all) if known else None,
+            known and is_over(of_all, budget),
+            selection,
+            (),
+            {},
+            tuple(columns),
+            (*selection_notes, *notes),
+            day.isoformat(),
+        )
     groups = group_rows(problem.protected)
     small = small_groups(groups.sizes, facts.min_group_size)
-    level = facts.level
     metrics, reasons = measure(
         positive,
         scores,
         groups.codes,
         groups.names,
-        budget=facts.budget,
+        budget=budget,
         n_boot=1,  # any number: nothing is drawn at a given threshold
         threshold=threshold,
         left_out=small,
@@ -198,15 +311,15 @@ def check_line(
     kept = compared_counts(counts, ~small)
     names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
     judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
-    found = [own.held for own in judged]
-    held = False if False in found else None if None in found else True
+    outcomes = [ratio.held for ratio in judged]
+    held = False if False in outcomes else None if None in outcomes else True
     sentence = _sentence(judged, held, kept, facts)
     if held is None and _decides(kept):
-        sentence += "".join(
-            _lacking(own, kept, names, len(positive), level) for own in judged if own.held is None
-        )
+        sentence += _lacking(judged, kept, names, len(positive), level)
+    if not budget.kept(metrics):
+        sentence += f" The budget is {budget_against(metrics, facts)}"
     missing = _missing(problem)
-    known = _known(groups, problem, facts)
+    known_groups = _known(groups, problem, facts)
     rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
     return Check(
         held,
@@ -214,37 +327,68 @@ def check_line(
         metrics,
         level,
         facts.lines,
-        facts.budget,
-        facts.budget.kept(metrics),
+        budget,
+        budget.kept(metrics),
+        is_over(metrics, budget),
+        selection,
         tuple(
             {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not left_out, "known": seen}
-            for title, own, left_out, seen in zip(groups.titles, rows, small.tolist(), known, strict=True)
+            for title, own, left_out, seen in zip(
+                groups.titles, rows, small.tolist(), known_groups, strict=True
+            )
         ),
         missing,
         tuple(columns),
-        (*_group_notes(groups, small, known, missing, problem, facts), *reasons, *notes),
+        (
+            *_group_notes(groups, small, known_groups, missing, problem, facts),
+            *reasons,
+            *selection_notes,
+            *notes,
+        ),
         day.isoformat(),
-        facts.min_group_size,
     )
 
 
-def counts_of(groups: Sequence[Mapping[str, Any]]) -> GroupCounts:
-    """Return the counts of groups from the entries of a check."""
-    rows, *others = (np.array([own[name] for own in groups], dtype=np.int64) for name in COUNTS)
-    return GroupCounts(rows - others[0], *others)
+_LIMITS = (("low", "_low"), ("high", "_high"))
 
 
-def budget_used(budget: Budget, counts: GroupCounts, n_checks: int = 1) -> float:
-    """Return which share of a budget decisions used; NaN for a fixed threshold."""
-    selected = int(counts.false_positives.sum() + counts.true_positives.sum())
-    n_rows = int(counts.negatives.sum() + counts.positives.sum())
-    events, members = {
-        "fpr": (int(counts.false_positives.sum()), int(counts.negatives.sum())),
-        "selection_rate": (selected, n_rows),
-        "top_k": (selected, n_checks),
-        "threshold": (0, 0),
-    }[budget.kind]
-    return events / members / budget.limit if members else math.nan
+def _selection(selected: int, n_rows: int, facts: Facts) -> tuple[dict[str, Any], list[str]]:
+    """Compare the share selected with that of the rows that selected the model."""
+    share = selected / n_rows
+    low, high = share_limits(np.array([share]), np.array([n_rows]), (1 - facts.level) / 2)
+    before = facts.measured.get(facts.chosen_on, {})
+    # if attributes are compared each alone, every one of them counts all rows
+    n_times = max(sum(f"{facts.ratio}[{name}]" in before for name in facts.protected), 1)
+    groups = [group for part in facts.parts if part.name == facts.chosen_on for group in part.groups]
+    expected_rows, positives = (
+        sum(getattr(group, name) or 0 for group in groups) // n_times for name in ("rows", "positives")
+    )
+    expected, drifted = math.nan, False
+    if expected_rows:
+        tpr, fpr = (before.get(rate, math.nan) for rate in ("tpr", "fpr"))
+        expected = (tpr * positives + fpr * (expected_rows - positives)) / expected_rows
+    if not math.isnan(expected):
+        both, sizes = np.array([expected, share]), np.array([expected_rows, n_rows], dtype=np.float64)
+        surely_less = ratio_limits(both, sizes, _FALSE_ALARMS / 2)[1] < 1
+        drifted = bool(both.max() > SELECTION_LIMIT * both.min() and surely_less)
+    found = {
+        "rows": n_rows,
+        "selected": selected,
+        "share": share,
+        "low": float(low[0]),
+        "high": float(high[0]),
+        "expected": None if math.isnan(expected) else expected,
+        "expected_rows": None if math.isnan(expected) else expected_rows,
+        "drifted": drifted,
+    }
+    notes = []
+    if drifted:
+        notes.append(
+            f"The share selected is {100 * share:.3g} % ({100 * facts.level:g} % interval {100 * low[0]:.3g} "
+            f"% to {100 * high[0]:.3g} %), {100 * expected:.3g} % were expected: it differs by more than a "
+            f"factor of {SELECTION_LIMIT:g} and beyond chance."
+        )
+    return found, notes
 
 
 class Judged(NamedTuple):
@@ -305,44 +449,28 @@ def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, 
     return f"The {lines} {'held' if held else 'not held'}: {told}."
 
 
-def _lacking(judged: Judged, counts: GroupCounts, names: Sequence[str], n_rows: int, level: float) -> str:
-    """State how few events there are, and about how many rows would be enough."""
-    rate = RATIOS[judged.ratio]
-    events, members = rate.counts(counts)
-    least = int(np.argmin(events))
-    told = (
-        f" For {judged.ratio}, group {names[least]} has the fewest {rate.events}: {events[least]:,} of "
-        f"{members[least]:,} {rate.members}."
-    )
-    times = _times_as_many(judged, events, members, level)
-    if math.isnan(times):
-        return told
-    if times > _NEVER:
-        return f"{told} The ratio is too close to its line for any realistic number of rows."
+def _lacking(
+    judged: Sequence[Judged], counts: GroupCounts, names: Sequence[str], n_rows: int, level: float
+) -> str:
+    """State how few events there are, and how many rows would decide."""
+    text = ""
+    for ratio, held in ((own.ratio, own.held) for own in judged):
+        if held is None:
+            rate = RATIOS[ratio]
+            events, members = rate.counts(counts)
+            least = int(np.argmin(events))
+            text += (
+                f" For {ratio}, group {names[least]} has the fewest {rate.events}: {events[least]:,} of "
+                f"{members[least]:,} {rate.members}."
+            )
+    if any(math.isnan(own.value) for own in judged):
+        return text
+    times = rows_needed(counts, {own.ratio: own.line for own in judged}, (1 - level) / 2)
+    if math.isinf(times):
+        return f"{text} Not even 1,000 times as many rows would decide in four of five tries."
     needed = times * n_rows
     step = 10 ** max(math.floor(math.log10(needed)) - 1, 0)
-    if_so = "if the ratio does not change" if judged.low > 0 else "even if rates were equal"
-    return f"{told} About {math.ceil(needed / step) * step:,} rows like these would be needed, {if_so}."
-
-
-def _times_as_many(
-    judged: Judged, events: npt.NDArray[Any], members: npt.NDArray[Any], level: float
-) -> float:
-    """Return how many times as many rows would be enough: intervals shrink as the square root of rows.
-
-    Without an interval, as many as equal rates would need to be surely above the line.
-    """
-    from scipy.special import ndtri
-
-    _, line, value, low, high, _ = judged
-    if low > 0:
-        far, near = math.log(value / line), math.log(value / (low if value > line else high))
-        return (near / far) ** 2 if abs(far) > _ROUNDING else math.inf
-    smallest = np.sort(members)[:2] * (events.sum() / max(members.sum(), 1))
-    if not smallest.all():
-        return math.nan
-    sure = float(ndtri((1 + level) / 2)) ** 2 * (1 / smallest).sum() / max(math.log(line) ** 2, _ROUNDING)
-    return float(max(sure, _ENOUGH / smallest[0], 2.0))
+    return f"{text} About {math.ceil(needed / step) * step:,} rows like these decide in four of five tries."
 
 
 def _missing(problem: Problem) -> dict[str, int]:
@@ -427,16 +555,22 @@ def compare_columns(
         return [], [] if schema is None else ["Columns of a sparse matrix are not compared."]
     found: list[dict[str, Any]] = []
     for j, place in enumerate(schema.find(table, ())):
-        column, known = None if place is None else table.column(place), schema.levels[j]
+        column, levels = None if place is None else table.column(place), schema.levels[j]
+        entry: dict[str, Any] = {"column": schema.names[j], "absent": column is None}
+        summary = summaries[j] if summaries else None
         if column is None:
-            continue
-        told: dict[str, Any] = {"column": schema.names[j]}
-        if summaries and not (column.levels is not None and summaries[j].levels is None):
-            told |= _distance(summaries[j], column, len(summaries))
-        told |= {"unseen": 0, "unseen_levels": []}
-        if known is not None and column.levels is not None:
-            told |= _unseen(column, set(known))
-        found.append(told)
+            entry["drifted"] = True
+        elif summary is not None and not (column.levels is not None and summary.levels is None):
+            entry |= _distance(summary, column, len(summaries))
+        entry |= {"unseen": 0, "unseen_levels": []}
+        if levels is not None and column is not None and column.levels is not None:
+            entry |= _unseen(column, set(levels))
+            if summary is not None and len(column):
+                share, error = entry["unseen"] / len(column), _FALSE_ALARMS / (2 * len(summaries))
+                surely = share_limits(np.array([share]), np.array([len(column)]), error)[0][0]
+                much = share > summary.unseen + DRIFT_LIMIT and surely > summary.unseen
+                entry["drifted"] = bool(entry.get("drifted") or much)
+        found.append(entry)
     return found, _notes(found, told_of=bool(summaries))
 
 
@@ -475,11 +609,16 @@ def _unseen(column: Column, known: set[str]) -> dict[str, Any]:
 def _notes(found: Sequence[dict[str, Any]], *, told_of: bool) -> list[str]:
     """State which columns drifted, and which hold levels that the model has not seen."""
     notes = []
-    drifted = sorted((own for own in found if own.get("drifted")), key=lambda own: -own["stability_index"])
-    if drifted:
-        named = list_names([f"{own['column']!r} ({own['stability_index']:.2f})" for own in drifted], 10)
+    absent = [repr(entry["column"]) for entry in found if entry["absent"]]
+    if absent:
+        named = list_names(absent, 10)
+        notes.append(f"Columns of the training rows that these rows lack, and scores do not use: {named}.")
+    moved = [entry for entry in found if entry.get("stability_index", 0.0) > entry.get("limit", math.inf)]
+    if moved:
+        moved.sort(key=lambda entry: -entry["stability_index"])
+        named = list_names([f"{entry['column']!r} ({entry['stability_index']:.2f})" for entry in moved], 10)
         notes.append(
-            f"{len(drifted)} of {len(found)} columns drifted from the training rows, by a population "
+            f"{len(moved)} of {len(found)} columns drifted from the training rows, by a population "
             f"stability index above {DRIFT_LIMIT:g} and beyond chance: {named}."
         )
     unseen = [

@@ -18,8 +18,8 @@ from fado._records import label_from, label_to
 from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predicted_positive, predictions_frame
-from fado.models._card import card_content
-from fado.models._check import Check, check_line, compare_columns, is_positive
+from fado.models._card import card_content, exceeded
+from fado.models._check import Check, check_rows, compare_columns, is_positive
 from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, group_rows, read_problem
@@ -149,6 +149,8 @@ class ChosenModel:
         facts = self.facts_
         lines = " and ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
         aim = f"{lines} {'reached' if facts.reached else 'not reached'}"
+        over = {part: exceeded(metrics, facts.budget) for part, metrics in facts.measured.items()}
+        aim += "".join(f", budget on {part} rows {text}" for part, text in over.items() if text)
         return f"ChosenModel({facts.estimator or self.scorer.kind}, threshold={self.threshold_:.6g}, {aim})"
 
     def _repr_html_(self) -> str:
@@ -294,20 +296,27 @@ class ChosenModel:
         return _as_array(self.labels)[predicted_positive(scores, self.threshold_).astype(np.intp)]
 
     def check(
-        self, X: Any, y: Any, sensitive_features: Any, *, date: datetime.date | str | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sensitive_features: Any = None,
+        *,
+        date: datetime.date | str | None = None,
     ) -> Check:
-        """Check whether the model still reaches its lines on new rows, at `threshold_`.
+        """Check on new rows whether the model still reaches its lines, and whether the rows have changed.
 
-        The columns are also compared with the training columns, to detect drift.
+        Decisions are those at `threshold_`. Columns are compared with the training columns, and the share
+        selected with that of the rows that selected the model, to detect drift. This needs no labels: leave
+        out `y` and `sensitive_features`.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table
             The features.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), optional
             The true labels; both must occur.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; the groups are their combinations.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            The protected attributes; the groups are their combinations. Needed with `y`.
         date : date or str, optional
             The day of the rows, such as ``"2026-05-31"``; None is today.
 
@@ -315,18 +324,29 @@ class ChosenModel:
         -------
         Check
             Whether the lines are held, missed or undecided, also as a sentence; all metrics with their
-            intervals; groups and columns that have changed.
+            intervals; the share selected; groups and columns that have changed.
 
         Raises
         ------
         ValueError
-            If there are no protected attributes, `y` lacks one of the two labels or has another label, or
-            `date` is not a day.
+            If there are labels without protected attributes or the other way round, `y` lacks one of the two
+            labels or has another label, or `date` is not a day.
         """
         day = _day(date)
-        problem, positive, scores = self._validated(X, y, sensitive_features)
-        columns, notes = compare_columns(self.columns_, self.scorer.schema, problem.table)
-        return check_line(
+        problem, positive = None, None
+        if y is None and sensitive_features is None:
+            table = Table.from_input(X)
+            scores = self._score(table)
+        elif y is None:
+            raise ValueError(
+                "`y` is needed with `sensitive_features`: a ratio needs labels and groups. Leave out both to "
+                "check columns and the share selected alone."
+            )
+        else:
+            problem, positive, scores = self._validated(X, y, sensitive_features)
+            table = problem.table
+        columns, notes = compare_columns(self.columns_, self.scorer.schema, table)
+        return check_rows(
             problem, positive, scores, self.threshold_, self.facts_, columns=columns, notes=notes, day=day
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -355,6 +355,9 @@ class ColumnSummary:
         For numbers, the upper end of every bin but the last, which is open.
     levels : tuple of str, optional
         For levels, or at most 20 different numbers, the 50 most frequent.
+    unseen : float, default=0.0
+        The share of new rows that may be expected to have a level that no training row has: that of the
+        training rows whose level occurs once (Good and Turing); 0 if these are fewer than 10.
     counts : tuple of int
         Rows per bin; all other levels share the bin after the levels. The last count is of missing entries.
 
@@ -367,7 +370,7 @@ class ColumnSummary:
     --------
     >>> from fado.tabular import column_from
     >>> ColumnSummary.of(column_from("town", ["Ulm"] * 30 + ["Bonn"] * 20 + ["Kiel"] * 3 + [None] * 12))
-    ColumnSummary(name='town', counts=(30, 20, 0, 12), edges=None, levels=('Ulm', 'Bonn'))
+    ColumnSummary(name='town', counts=(30, 20, 0, 12), edges=None, levels=('Ulm', 'Bonn'), unseen=0.0)
     >>> ColumnSummary.of(column_from("age", list(range(40)))).edges  # four bins of ten
     (9.0, 19.0, 29.0)
     """
@@ -376,6 +379,7 @@ class ColumnSummary:
     counts: tuple[int, ...]
     edges: tuple[float, ...] | None = None
     levels: tuple[str, ...] | None = None
+    unseen: float = 0.0
 
     @classmethod
     def of(cls, column: Column) -> ColumnSummary:
@@ -387,9 +391,10 @@ class ColumnSummary:
             counts = np.bincount(codes[codes >= 0], minlength=len(texts))
             frequent = np.argsort(-counts, kind="stable")[:_MOST_LEVELS]
             kept = tuple(texts[code] for code in frequent.tolist() if counts[code] >= FEW)
-            bins = cls(column.name, (), levels=kept)
+            once = int((counts == 1).sum())
+            bins = cls(column.name, (), levels=kept, unseen=0.0 if once < FEW else once / len(column))
         counted = bins.count(column)
-        return cls(column.name, tuple(np.where(counted < FEW, 0, counted).tolist()), bins.edges, bins.levels)
+        return replace(bins, counts=tuple(np.where(counted < FEW, 0, counted).tolist()))
 
     def count(self, column: Column) -> npt.NDArray[np.int64]:
         """Count the rows of another column in these bins."""

@@ -196,8 +196,7 @@ def card_page(content: dict[str, Any]) -> str:
         Plain data, shown as they are.
 
         - ``title``, ``footer``: texts; ``lead``: a list of texts; ``fields``: pairs of texts.
-        - ``verdict``: its ``outcome`` ("reached" or "missed", either perhaps "by the estimate", or None) and
-          ``budget_kept`` colour the lead.
+        - ``verdict``: its ``colour``, "good", "bad" or "open", is that of the lead.
         - ``sections``: each with a ``title``, ``texts``, ``points``, and a table, if it has a ``header`` and
           ``rows`` of as many texts.
 

@@ -13,9 +13,8 @@ function section({ title, texts, points, header, rows }) {
 document.getElementById("title").append(name(content.title));
 document.getElementById("fields").append(...content.fields.map(([label, text]) =>
   el("div", {}, el("dt", {}, label), el("dd", {}, name(text)))));
-const { outcome, budget_kept: kept } = content.verdict;
 const lead = document.getElementById("lead");
-lead.classList.add(kept === false || (outcome || "").startsWith("missed") ? "bad" : outcome === "reached" ? "good" : "open");
+lead.classList.add(content.verdict.colour);
 lead.append(...content.lead.map((text) => el("p", {}, name(text))));
 document.getElementById("sections").append(...content.sections.map(section));
 document.getElementById("footer").append(name(content.footer));
