@@ -123,6 +123,7 @@ class UtilityQuery(BaseEstimator):
         n: int | None = None,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         cost: Any = None,
         budget: float | None = None,
     ) -> Rows:
@@ -137,6 +138,8 @@ class UtilityQuery(BaseEstimator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X_pool, optional
             The protected attributes of the pool, if they are known, for `group_shares`. They do not change
             utilities, and may differ from those of the valuator.
+        unknown : value or list of values, optional
+            Values of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
         cost : array-like of shape (n_rows,), optional
             The cost of labelling each row, above 0. Rows are then selected by their utility per cost.
         budget : float, optional
@@ -159,7 +162,7 @@ class UtilityQuery(BaseEstimator):
         utilities = pool_utilities(valuation, self.utility, epistemic=self.epistemic)
         if np.isnan(utilities).all():
             raise ValueError("No row of the pool has a utility: fit the valuator on labelled rows first.")
-        groups, quotas = self._quotas(X_pool, table, sensitive_features, total)
+        groups, quotas = self._quotas(X_pool, table, (sensitive_features, unknown), total)
         predicted = groups is not None and not groups.known
         if budget is not None and predicted:
             raise ValueError(
@@ -182,7 +185,7 @@ class UtilityQuery(BaseEstimator):
         else:
             chosen = pick(scores)
         self.valuation_, self.utilities_ = valuation, utilities
-        self.expected_groups_ = self._expected(X_pool, table, sensitive_features, groups, chosen)
+        self.expected_groups_ = self._expected(X_pool, table, (sensitive_features, unknown), groups, chosen)
         return chosen
 
     @property
@@ -191,13 +194,13 @@ class UtilityQuery(BaseEstimator):
         return getattr(self.valuator, "models_", self.valuator)
 
     def _quotas(
-        self, X_pool: Any, table: Table, sensitive_features: Any, total: float
+        self, X_pool: Any, table: Table, attributes: tuple[Any, Any], total: float
     ) -> tuple[PoolGroups | None, FloatArray]:
         """Give the groups that have shares, and how much of the batch each of them gets."""
         if self.group_shares is None:
             return None, np.empty(0)
         models, named = self._models, isinstance(self.group_shares, Mapping)
-        found = told_groups(models, table, sensitive_features, all_of_classes=not named)
+        found = told_groups(models, table, *attributes, all_of_classes=not named)
         if not found or (named and not groups_that_have(self.group_shares, list(found.values()))):
             found |= modelled_groups(models, X_pool, but=found)
             order = list(getattr(models, "variables", []))  # attributes without models come first
@@ -211,12 +214,12 @@ class UtilityQuery(BaseEstimator):
         return find_quotas(self.group_shares, list(found.values()), total)
 
     def _expected(
-        self, X_pool: Any, table: Table, sensitive_features: Any, groups: PoolGroups | None, chosen: Rows
+        self, X_pool: Any, table: Table, attributes: tuple[Any, Any], groups: PoolGroups | None, chosen: Rows
     ) -> dict[Any, float]:
         """Count the selected rows of each group, as far as groups are known or predicted."""
         rows: Any = chosen
         if groups is None:
-            found = told_groups(self._models, table, sensitive_features)
+            found = told_groups(self._models, table, *attributes)
             if not found:
                 found, rows = modelled_groups(self._models, take_rows(X_pool, chosen)), slice(None)
             if not found:

@@ -187,11 +187,11 @@ def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
 
 
 def told_groups(
-    models: Any, table: Table, sensitive_features: Any, *, all_of_classes: bool = False
+    models: Any, table: Table, sensitive_features: Any, unknown: Any, *, all_of_classes: bool = False
 ) -> dict[str, PoolGroups]:
     """Read the groups of the protected attributes that are known, if they are classes."""
     found: dict[str, PoolGroups] = {}
-    for column, _ in protected_columns(sensitive_features, table):
+    for column, _ in protected_columns(sensitive_features, table, unknown):
         own = variable_from(column)
         if all_of_classes:
             group_rows([own])  # raises an error for numbers

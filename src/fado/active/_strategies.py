@@ -94,6 +94,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         batch_size: int = 1,
         return_utilities: bool = False,
         sensitive_features: Any = None,
+        unknown: Any = None,
     ) -> Any:
         """Select the candidates to label next.
 
@@ -112,6 +113,8 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             Whether to return the utilities as well.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes of the rows of `X`. The models use those of labelled rows.
+        unknown : value or list of values, optional
+            Values of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
 
         Returns
         -------
@@ -134,7 +137,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         _check_bool(return_utilities)
         generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
-        problem = _labelled_problem(table, labels, labelled, sensitive_features)
+        problem = _labelled_problem(table, labels, labelled, sensitive_features, unknown)
         utilities = np.zeros(n_candidates)
         if problem is not None:
             pool = asked.source if rows is None else take_rows(table.source, rows)
@@ -205,14 +208,18 @@ def _n_dimensions(candidates: Any) -> int:
 
 
 def _labelled_problem(
-    table: Table, labels: npt.NDArray[Any], labelled: npt.NDArray[np.bool_], sensitive_features: Any
+    table: Table,
+    labels: npt.NDArray[Any],
+    labelled: npt.NDArray[np.bool_],
+    sensitive_features: Any,
+    unknown: Any,
 ) -> Problem | None:
     """Give the labelled rows; None if they are too few, or all of one class or group."""
     rows = np.flatnonzero(labelled)
     if not len(rows):
         return None
     filled = np.where(labelled, labels, labels[rows[0]])
-    given = read_problem(table.source, filled, sensitive_features)
+    given = read_problem(table.source, filled, sensitive_features, unknown=unknown)
     problem = given.take(rows)
     pairs = zip(given.protected, problem.protected, strict=True)
     alike = any(_varies(whole) and not _varies(own) for whole, own in pairs)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names", in_parts=True)
+@command("target", "protected", "unknown", "positive", "drop", "weight", "group_names", in_parts=True)
 def explore(
     data: Path,
     *,
@@ -83,6 +83,7 @@ def explore(
             inputs.features,
             target_of(inputs),
             sensitive_features=inputs.protected,
+            unknown=inputs.unknown,
             valuation=None if values is None else load_values(values, inputs),
             pool=_read_pool(pool, pool_values, inputs, valued=values is not None),
             z_exclude=inputs.hidden_columns([]) if values is None else None,
@@ -148,7 +149,7 @@ def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Ma
         "--target": named["target"],
         "--protected": expression,
         "--group-names": [own for own in names if expression in read_group_names([own], named["protected"])],
-        **{f"--{name}": named.get(name) for name in ("positive", "drop", "weight")},
+        **{f"--{name}": named.get(name) for name in ("unknown", "positive", "drop", "weight")},
         **more,
     }
     words = ["fado", "aim", str(data)]

@@ -34,7 +34,7 @@ MAX_FPR = 0.05
 NEIGHBOURS = 5  # of SMOTENC
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "unknown", "positive", "drop", "weight", "group_names")
 def generate(
     data: Path,
     *,
@@ -109,6 +109,7 @@ def generate(
         inputs.features,
         inputs.target,
         sensitive_features=inputs.protected,
+        unknown=inputs.unknown,
         valuation=valuation,
         sample_weight=inputs.weight,
     )
@@ -271,7 +272,7 @@ def compare_interventions(
     from fado.metrics import evaluate
 
     lines = []
-    z = {own.name: own.labels for own in validated.protected}
+    z = {own.name: np.where(own.given, own.labels, np.nan) for own in validated.protected}
     asked: dict[str, Any] = {
         "sensitive_features": z,
         "max_fpr": MAX_FPR,
@@ -298,7 +299,7 @@ def _all_scores(
     utility, n_jobs = sampler.utility, sampler.n_jobs
     settings = {name: getattr(sampler, name) for name in ("strength", "min_group_size", "random_state")}
     X, y, seed = training.table.source, training.labels.is_positive, settings["random_state"]
-    z = {own.name: group_rows([own]).codes for own in training.protected}
+    z = {own.name: np.where(own.given, group_rows([own]).codes, np.nan) for own in training.protected}
     given = {"X": X, "y": y, "sensitive_features": z}
     valued = given | {"valuation": valuation}
 
@@ -363,11 +364,9 @@ def _filled(*tables: Table) -> list[pd.DataFrame]:
     """Fill missing numbers with the median of the first table, and missing levels with a new level."""
     import pandas as pd
 
-    from fado.tabular import MISSING
-
     frames = [
         pd.DataFrame({j: column.to_pandas() for j, column in enumerate(table.columns)}) for table in tables
     ]
     numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
-    usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
+    usual = dict.fromkeys(frames[0], "(missing)") | frames[0][numbers].median().fillna(0.0).to_dict()
     return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]

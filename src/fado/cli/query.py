@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 
-@command("target", "protected", "drop", "group_names")
+@command("target", "protected", "unknown", "drop", "group_names")
 def query(
     labelled: Path,
     pool: Path,
@@ -100,7 +100,8 @@ def query(
         keep_models=True,
         **settings,
     )
-    valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
+    features = inputs.features.select(seen)
+    valuator.fit(features, inputs.target, sensitive_features=inputs.protected, unknown=inputs.unknown)
     attributes = {  # those whose columns the pool has
         name: own.groups(rows)
         for name, own in inputs.expressions.items()

@@ -10,6 +10,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from fado._checks import check_choice
 from fado._storage import replacing
 from fado.metrics import RATIO_TITLES, Budget, compared_counts
@@ -25,7 +27,7 @@ from fado.models._check import (
     without_nan,
 )
 from fado.reporting import render_page
-from fado.tabular import small_groups
+from fado.tabular import Groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,16 +150,21 @@ def _together(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Count the rows of some checks together, and compare each ratio with its line."""
     first = checks[-1]
     counted: dict[str, dict[str, int]] = {}
+    unknown = {
+        str(group["group"]) for own in checks for group in own["groups"] if group["reason"] == "unknown"
+    }
     for group in (group for own in checks for group in own["groups"]):
         sums = counted.setdefault(str(group["group"]), dict.fromkeys(COUNTS, 0))
         for name in COUNTS:
             sums[name] += int(group[name])
     counts = counts_of(list(counted.values()))
-    small = small_groups([own["rows"] for own in counted.values()], int(first["min_group_size"]))
+    place = next((place for place, name in enumerate(counted) if name in unknown), None)
+    groups = Groups(np.zeros(0, dtype=np.int64), tuple(counted), tuple(counted), place)
+    compared = groups.compared(int(first["min_group_size"]), [own["rows"] for own in counted.values()])
     budget = Budget(first["budget"]["kind"], first["budget"]["limit"])
     level, rows = float(first["level"]), []
     for ratio, line in first["lines"].items():
-        judged = judge_ratio(ratio, float(line), compared_counts(counts, ~small), (1 - level) / 2)
+        judged = judge_ratio(ratio, float(line), compared_counts(counts, compared), (1 - level) / 2)
         rows.append(
             {
                 **judged._asdict(),

@@ -175,6 +175,7 @@ class DataShapley(BaseValuator):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
         validation: Any = None,
@@ -188,7 +189,7 @@ class DataShapley(BaseValuator):
             The features. Text, categories and missing values are allowed if the estimator takes them.
         y : array-like of shape (n_rows,)
             The target, of two classes.
-        {sensitive_features}
+        {sensitive_features, unknown}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the models' fits, scaled to a mean of 1, and, without `validation`, in
             the metrics.
@@ -214,6 +215,7 @@ class DataShapley(BaseValuator):
                 X,
                 y,
                 sensitive_features=sensitive_features,
+                unknown=unknown,
                 sample_weight=sample_weight,
                 groups=groups,
                 validation=validation,
@@ -261,7 +263,9 @@ class DataShapley(BaseValuator):
         self._kept = (games, [own.take(nobody) for own in problem.variables]) if self.keep_rows else None
         return _valuation(run, names, goals, provenance)
 
-    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+    def value(
+        self, X: Any, y: Any = None, sensitive_features: Any = None, *, unknown: Any = None
+    ) -> Valuation:
         """Value new rows by what each adds to models of the fitted rows; needs ``keep_rows=True``.
 
         A new row joins sets drawn from all rows of the table, as many as a row of the table has contributions
@@ -278,8 +282,8 @@ class DataShapley(BaseValuator):
             The rows. Columns are matched by name, in any order. New categories count as missing.
         y : array-like of shape (n_rows,)
             Their labels. They are required: models learn from a row only with its label.
-        sensitive_features : optional
-            Accepted so that valuators can be exchanged. It does not change values: what a row adds is
+        sensitive_features, unknown : optional
+            Accepted so that valuators can be exchanged. They do not change values: what a row adds is
             measured on the groups of other rows.
 
         Returns
@@ -335,7 +339,7 @@ class DataShapley(BaseValuator):
             )
         games, variables = self._kept
         table = table_of(X)
-        codes = read_labels(y, sensitive_features, table, variables, named=told.names_given)[TARGET]
+        codes = read_labels(y, sensitive_features, table, variables, told, unknown)[TARGET]
         n_rows, n_draws = len(self.valuation_), max(2, round(self.valuation_.field("counts", TARGET).mean()))
         samplers = [Newcomers(game.n_players, table.n_rows, semivalue[1], n_draws) for game in games]
         means = RunningMeans(n_rows + table.n_rows, len(variables))
