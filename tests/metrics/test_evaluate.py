@@ -274,7 +274,7 @@ PEERS = {
     "fnr": false_negative_rate,
 }
 COLUMNS = ["rows", "positives", "negatives"]
-COLUMNS += [f"{name}{end}" for name in PEERS for end in ("", "_low", "_high")] + ["compared"]
+COLUMNS += [f"{name}{end}" for name in PEERS for end in ("", "_low", "_high")] + ["compared", "reason"]
 
 
 def rows_of_groups(seed, size=300, n_groups=3):
@@ -350,7 +350,9 @@ def test_ratios_of_evaluate_are_those_of_the_compared_rows(seed, weighted, thres
         assert metrics[f"{name}_ratio"] == pytest.approx(expected, rel=1e-12)
     everyone = by_group(y_true, scores, **options, min_group_size=0)
     assert everyone["compared"].all()
-    pd.testing.assert_frame_equal(everyone.drop(columns="compared"), table.drop(columns="compared"))
+    pd.testing.assert_frame_equal(
+        everyone.drop(columns=["compared", "reason"]), table.drop(columns=["compared", "reason"])
+    )
 
 
 def test_intervals_hold_the_rate_and_are_never_a_point():
@@ -396,14 +398,17 @@ def test_rows_that_weigh_nothing_are_counted_and_have_no_rates():
 
 
 def test_groups_are_called_as_people_call_them():
-    with pytest.warns(UserWarning, match="missing in 1 of 6 rows"):
+    with pytest.warns(UserWarning, match="unknown in 1 of 6 rows"):
         table = by_group(
             [0, 1, 0, 1, 0, 1],
             [0.1, 0.9, 0.6, 0.4, 0.5, 0.5],
             sensitive_features={"sex": ["f", "f", "m", "m", None, "f"], "old": [1, 1, 0, 0, 1, 1]},
             max_fpr=0.5,
         )
-    assert table.index.tolist() == ["sex = f, old = 1", "sex = m, old = 0", "sex = (missing), old = 1"]
+    assert table.index.tolist() == ["sex = f, old = 1", "sex = m, old = 0", "unknown"]
+    assert table["compared"].tolist() == [True, True, False]
+    assert table["reason"].tolist() == ["", "", "unknown"]
+    assert table.loc["unknown", "rows"] == 1
 
 
 def test_equal_scores_have_no_rates():
@@ -464,7 +469,7 @@ def test_the_form_is_aequitas_own():
 
 def test_fairlearn_finds_the_same_rates_in_every_group():
     y, scores, sex = rows()
-    with pytest.warns(UserWarning, match="'sex' is missing"):
+    with pytest.warns(UserWarning, match="'sex' is unknown"):
         frame = predictions_frame(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
     theirs = MetricFrame(
         metrics=RATES,
@@ -472,12 +477,12 @@ def test_fairlearn_finds_the_same_rates_in_every_group():
         y_pred=frame["score"],
         sensitive_features=frame[["sex"]],
     )
-    with pytest.warns(UserWarning, match="'sex' is missing"):
+    with pytest.warns(UserWarning, match="'sex' is unknown"):
         ours = by_group(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
-    assert sorted(theirs.by_group.index) == ["(missing)", "f", "m"]
+    assert sorted(theirs.by_group.index) == ["f", "m", "unknown"]
     for name in RATES:
         assert theirs.by_group[name].to_dict() == pytest.approx(ours[name].to_dict())
-    ratio = fpr_ratio(frame["label_value"], frame["score"], sensitive_features=frame["sex"])
+    ratio = fpr_ratio(frame["label_value"], frame["score"], sensitive_features=frame["sex"])  # a name as any
     assert theirs.ratio(method="between_groups")["fpr"] == pytest.approx(ratio)
 
 

@@ -62,16 +62,16 @@ def test_kinds_override_the_rule():
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_missing_groups_are_a_group_of_their_own(missing):
     with pytest.warns(
-        UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a separate group, '\(missing\)'"
+        UserWarning, match="'z' is unknown in 2 of 6 rows: they are a separate class, 'unknown'"
     ):
         found = learnable(["a", "b", missing, "a", missing, "b"], name="z")
-    assert found.classes == ("a", "b", "(missing)")
+    assert found.classes == ("a", "b", "unknown")
     np.testing.assert_array_equal(found.labels, [0, 1, 2, 0, 2, 1])
 
 
 def test_missing_numbers_are_kept_missing():
     values = [float(value) for value in range(30)]
-    with pytest.warns(UserWarning, match="'z' is missing in 1 of 31 rows: its models learn from the others"):
+    with pytest.warns(UserWarning, match="'z' is unknown in 1 of 31 rows: its models learn from the others"):
         found = learnable([*values, None], name="z")
     assert found.kind == "continuous"
     assert found.known.sum() == 30
@@ -86,7 +86,7 @@ def test_one_class_is_refused(kind):
 
 
 def test_all_missing_is_refused():
-    with pytest.raises(ValueError, match="'z' is missing in every row"):
+    with pytest.raises(ValueError, match="'z' is unknown in every row"):
         learnable([None, None], name="z")
 
 
@@ -102,7 +102,7 @@ def test_a_class_with_one_member_is_named():
 
 def test_encoding_alone_neither_refuses_nor_warns():
     assert variable([1, 1, 1]).classes == (1,)
-    assert variable([None, None]).classes == ("(missing)",)
+    assert variable([None, None]).classes == ("unknown",)
     assert variable([f"id{j}" for j in range(9)]).kind == "classes"
 
 
@@ -155,7 +155,9 @@ def test_several_attributes_are_crossed_into_the_combinations_that_occur():
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_missing_values_are_a_group_of_their_own(missing):
-    with pytest.warns(UserWarning, match="'z' is unknown in 1 of 4 rows: they are counted as group 'unknown', and"):
+    with pytest.warns(
+        UserWarning, match="'z' is unknown in 1 of 4 rows: they are counted as group 'unknown', and"
+    ):
         groups = groups_of(pd.Series(["NA", missing, "NA", "a"], dtype=object))
     assert groups.codes.tolist() == [0, 2, 0, 1]
     assert groups.names == ("'NA'", "'a'", "unknown")
@@ -274,7 +276,7 @@ def test_declared_values_are_read_as_missing(values, unknown):
 def test_a_number_is_no_truth_and_a_mapping_no_value():
     (column,) = attribute_columns({"z": [True, False]}, [1, 0])
     assert variable_from(column).given.all()
-    with pytest.raises(TypeError, match="`unknown` must be a value or a list of values, got {'z': 1}"):
+    with pytest.raises(TypeError, match=r"`unknown` must be a value or a list of values, got \{'z': 1\}"):
         attribute_columns({"z": [1, 2]}, {"z": 1})
     with pytest.raises(ValueError, match="'z' is unknown in every row: leave it out, or correct `unknown`"):
         check_known([variable_from(attribute_columns({"z": [1, 1]}, 1)[0])])
