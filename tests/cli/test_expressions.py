@@ -83,10 +83,10 @@ def test_values_are_those_of_true_and_false_and_the_target_is_no_feature(folder)
     hidden = {OLD: ["age_65", "age_75"], "sex": ["sex"]}
     expected = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude=hidden)
     z = {OLD: protected_from(FRAME, OLD, named=True), "sex": FRAME["sex"]}
-    with pytest.warns(UserWarning, match="is missing in"):
+    with pytest.warns(UserWarning, match="is unknown in"):
         expected.fit(sees, LABELS, sensitive_features=z)
     pd.testing.assert_frame_equal(valuation.values, expected.valuation_.values, check_index_type=False)
-    assert valuation.classes == {"y": (False, True), OLD: (SAID, NOT, "(missing)"), "sex": (1, 2)}
+    assert valuation.classes == {"y": (False, True), OLD: (SAID, NOT, "unknown"), "sex": (1, 2)}
     assert valuation.provenance.split_gains.columns == tuple(sees)
     assert valuation.provenance.made_for.target == "amount>=1100"
 
@@ -97,7 +97,7 @@ def test_value_prints_the_same_groups_in_memory_and_in_parts(folder, tmp_path):
     parts = run("value", folder / "parts", *asked, tmp_path / "v")
     known = protected_from(FRAME, OLD)
     sizes = {"65, and over": (known == True).sum(), "under 65": (known == False).sum()}  # noqa: E712
-    sizes |= {"(missing)": known.isna().sum(), "men": (SEX == 1).sum(), "women": (SEX == 2).sum()}
+    sizes |= {"unknown": known.isna().sum(), "men": (SEX == 1).sum(), "women": (SEX == 2).sum()}
     for printed in (whole, parts):
         found = groups_in(printed)
         assert {name: int(numbers[0]) for name, numbers in found.items()} == sizes
@@ -116,8 +116,8 @@ def test_names_are_given_where_groups_are_shown(folder, tmp_path):
     assert "“under 65”" in printed
     run(*asked, tmp_path / "said.html")
     said, named = (data_of(tmp_path / name)["attributes"] for name in ("said.html", "named.html"))
-    assert {*said[0]["aim"]["groups"]} == {SAID, NOT, "(missing)"}
-    assert {*named[0]["aim"]["groups"]} == {"65, and over", "under 65", "(missing)"}
+    assert {*said[0]["aim"]["groups"]} == {SAID, NOT}
+    assert {*named[0]["aim"]["groups"]} == {"65, and over", "under 65"}
     assert named[1]["aim"]["groups"] == ["men", "women"]
     for attribute, other in zip(said, named, strict=True):
         for ratio, same in zip(attribute["aim"]["ratios"], other["aim"]["ratios"], strict=True):
@@ -191,7 +191,7 @@ def test_what_is_changed_is_the_same_in_memory_and_in_parts(folder, tmp_path, co
         out=tmp_path / "python",
         group_names={"sex": {1: "men"}},
     )
-    shown = {f"{old}, sex = {sex}" for old in (SAID, NOT, f"{OLD} = (missing)") for sex in ("men", "2")}
+    shown = {"unknown", *(f"{old}, sex = {sex}" for old in (SAID, NOT) for sex in ("men", "2"))}
     assert {own.title for own in named.groups} == shown
 
 
