@@ -82,8 +82,10 @@ def shared_parameters() -> None:
     y : array-like of shape (n_rows,)
         The target.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-        The protected attributes. The groups are the combinations of several attributes. Missing values are
-        a separate group.
+        The protected attributes. The groups are the combinations of several attributes. Rows with a missing
+        value are counted as unknown, and compared with no other.
+    unknown : value or list of values, optional
+        Values of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
     valuation : Valuation, optional
         The values of these rows. If None, and values are needed, `valuator` computes them.
     sample_weight : array-like of shape (n_rows,), optional

@@ -83,10 +83,10 @@ def test_values_are_those_of_true_and_false_and_the_target_is_no_feature(folder)
     hidden = {OLD: ["age_65", "age_75"], "sex": ["sex"]}
     expected = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude=hidden)
     z = {OLD: protected_from(FRAME, OLD, named=True), "sex": FRAME["sex"]}
-    with pytest.warns(UserWarning, match="is missing in"):
+    with pytest.warns(UserWarning, match="is unknown in"):
         expected.fit(sees, LABELS, sensitive_features=z)
     pd.testing.assert_frame_equal(valuation.values, expected.valuation_.values, check_index_type=False)
-    assert valuation.classes == {"y": (False, True), OLD: (SAID, NOT, "(missing)"), "sex": (1, 2)}
+    assert valuation.classes == {"y": (False, True), OLD: (SAID, NOT, "unknown"), "sex": (1, 2)}
     assert valuation.provenance.split_gains.columns == tuple(sees)
     assert valuation.provenance.made_for.target == "amount>=1100"
 
@@ -97,7 +97,7 @@ def test_value_prints_the_same_groups_in_memory_and_in_parts(folder, tmp_path):
     parts = run("value", folder / "parts", *asked, tmp_path / "v")
     known = protected_from(FRAME, OLD)
     sizes = {"65, and over": (known == True).sum(), "under 65": (known == False).sum()}  # noqa: E712
-    sizes |= {"(missing)": known.isna().sum(), "men": (SEX == 1).sum(), "women": (SEX == 2).sum()}
+    sizes |= {"unknown": known.isna().sum(), "men": (SEX == 1).sum(), "women": (SEX == 2).sum()}
     for printed in (whole, parts):
         found = groups_in(printed)
         assert {name: int(numbers[0]) for name, numbers in found.items()} == sizes
@@ -116,8 +116,8 @@ def test_names_are_given_where_groups_are_shown(folder, tmp_path):
     assert "“under 65”" in printed
     run(*asked, tmp_path / "said.html")
     said, named = (data_of(tmp_path / name)["attributes"] for name in ("said.html", "named.html"))
-    assert {*said[0]["aim"]["groups"]} == {SAID, NOT, "(missing)"}
-    assert {*named[0]["aim"]["groups"]} == {"65, and over", "under 65", "(missing)"}
+    assert {*said[0]["aim"]["groups"]} == {SAID, NOT}
+    assert {*named[0]["aim"]["groups"]} == {"65, and over", "under 65"}
     assert named[1]["aim"]["groups"] == ["men", "women"]
     for attribute, other in zip(said, named, strict=True):
         for ratio, same in zip(attribute["aim"]["ratios"], other["aim"]["ratios"], strict=True):
@@ -142,9 +142,9 @@ def test_values_that_explore_makes_hide_what_attributes_are_made_of(folder, tmp_
     attribute = data_of(tmp_path / "page.html")["attributes"][0]
     left_out = {own["name"] for own in attribute["columns"]["columns"] if own["left_out"]}
     assert left_out == {"age_65", "age_75"}
-    (command,) = {line.strip() for line in printed.splitlines() if "fado aim" in line and OLD in line}
-    assert f"--group-names '{OLD}: '\"'\"'65, and over'\"'\"', under 65'" in command
-    assert "men" not in command
+    (command,) = {line.strip() for line in printed.splitlines() if "fado aim" in line}
+    assert "--protected sex --group-names 'sex: 1=men, 2=women'" in command
+    assert "under 65" not in command
 
 
 def test_explore_in_parts_has_the_groups_of_memory(folder, tmp_path):
@@ -191,7 +191,7 @@ def test_what_is_changed_is_the_same_in_memory_and_in_parts(folder, tmp_path, co
         out=tmp_path / "python",
         group_names={"sex": {1: "men"}},
     )
-    shown = {f"{old}, sex = {sex}" for old in (SAID, NOT, f"{OLD} = (missing)") for sex in ("men", "2")}
+    shown = {"unknown", *(f"{old}, sex = {sex}" for old in (SAID, NOT) for sex in ("men", "2"))}
     assert {own.title for own in named.groups} == shown
 
 
@@ -222,7 +222,7 @@ def test_an_aimed_model_never_sees_what_the_target_is_made_of(folder, tmp_path):
     assert model.classes_.tolist() == [False, True]
     scored = ("predict", tmp_path / "m", folder / "all.parquet", "--out", tmp_path / "s.parquet")
     checked = run(*scored, *asked[:4], *named)
-    z = protected_from(FRAME, OLD, named=True)
+    z = protected_from(FRAME, OLD, named=True).map({SAID: "older people", NOT: "others"})
     assert model.check(FRAME, LABELS, {OLD: z}).sentence in checked
     assert "The line is between" not in checked
     assert pd.read_parquet(tmp_path / "s.parquet")["decision"].tolist() == model.predict(FRAME).tolist()

@@ -321,8 +321,8 @@ def test_missing_groups_are_shown_and_warned_of(frame, tmp_path):
     frame.to_csv(tmp_path / "d.csv", index=False)
     result = value(tmp_path / "d.csv", tmp_path / "v.parquet")
     assert result.exit_code == 0
-    assert "warning: Protected attribute 'sex' is missing in 10 of 300 rows" in result.stderr
-    assert "(missing)" in result.stdout
+    assert "warning: Protected attribute 'sex' is unknown in 10 of 300 rows" in result.stderr
+    assert "unknown" in result.stdout
 
 
 def test_na_is_a_category_in_a_csv_column_of_text(frame, tmp_path):

@@ -102,7 +102,7 @@ def test_rows_without_a_value_are_left_out(small):
     assert listed == kept[shorter].tolist()
 
 
-@pytest.mark.filterwarnings("ignore:Protected attribute 'wealth' is missing")
+@pytest.mark.filterwarnings("ignore:Protected attribute 'wealth' is unknown")
 def test_what_is_unknown_is_none_and_never_nan(small):
     wealth = np.where(np.arange(600) % 5 == 0, np.nan, np.random.default_rng(0).normal(size=600))
     one_sided = np.where(np.arange(600) < 300, "a", "b")
@@ -115,7 +115,7 @@ def test_what_is_unknown_is_none_and_never_nan(small):
     separability = data["attributes"][1]["biases"][2]
     assert [bar["number"] is None for bar in separability["bars"]] == [True, False]
     assert separability["number"] is None
-    assert data["attributes"][0]["groups"][-1]["name"] == "(missing)"
+    assert data["attributes"][0]["groups"][-1]["name"] == "unknown"
 
 
 def test_slices_are_searched_in_a_sample(small):
@@ -129,7 +129,7 @@ def test_slices_are_searched_in_a_sample(small):
 def test_missing_protected_values_are_a_group(small):
     sex = small.z["sex"].where(np.arange(600) % 4 > 0, None)
     seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation, retrain=0)
-    assert [group["name"] for group in seen.to_dict()["attributes"][0]["groups"]] == ["f", "m", "(missing)"]
+    assert [group["name"] for group in seen.to_dict()["attributes"][0]["groups"]] == ["f", "m", "unknown"]
 
 
 def test_no_small_group_is_anywhere_in_the_summary(small):

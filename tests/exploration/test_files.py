@@ -164,7 +164,7 @@ def test_pooled_groups_and_missing_labels_are_counted_in_all_files(tmp_path, mad
     pool = next(group for group in groups if group["name"].endswith("other groups)"))
     assert pool["of"] == 60 * int(re.search(r"\d+", pool["name"])[0])
     listed = found.to_dict()["attributes"][0]["groups"]
-    assert {one["in_all"] for one in listed if one["name"] in ("1", "(missing)")} == {60}
+    assert {one["in_all"] for one in listed if one["name"] in ("1", "unknown")} == {60}
 
 
 def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path, made_up):

@@ -13,7 +13,7 @@ from fado.exploration._material import show_groups
 from fado.exploration._rows import RemovalSearch, cell_effects
 from fado.exploration._slices import BinnedColumn, Condition
 from fado.metrics import evaluate
-from fado.tabular import mean_one
+from fado.tabular import Groups, mean_one
 from fado.valuation import Provenance, Scale
 
 
@@ -180,10 +180,9 @@ def explored(case, **settings):
 
 
 def test_cells_add_up_and_small_ones_are_left_out():
-    groups = show_groups(np.repeat([0, 1], [30, 30]), ("f", "m"))
-    labels = show_groups(
-        np.concatenate([np.repeat([0, 1], [21, 9]), np.repeat([0, 1], [10, 20])]), ("n", "p")
-    )
+    groups = show_groups(Groups(np.repeat([0, 1], [30, 30]), ("f", "m"), ("f", "m")))
+    codes = np.concatenate([np.repeat([0, 1], [21, 9]), np.repeat([0, 1], [10, 20])])
+    labels = show_groups(Groups(codes, ("n", "p"), ("n", "p")))
     on_ratio, on_performance = np.arange(60.0), np.repeat([1.0, -2.0], 30)
     cells = cell_effects(groups, labels, on_ratio, on_performance)
     assert [tuple(cell.values()) for cell in cells] == [

@@ -226,13 +226,13 @@ def test_missing_attributes_are_a_group_with_a_warning(frame, valuation, folder,
     sampler = SAMPLER(random_state=0)
     asked = {"target": "hired", "protected": "region", "intervention": sampler}
     n_missing = int(frame["region"].isna().sum())
-    sentence = f"'region' is missing in {n_missing} of 900 rows: they are a separate group"
+    sentence = f"'region' is unknown in {n_missing} of 900 rows: they are counted as group"
     with pytest.warns(UserWarning, match=sentence):
         change = fado.sample_files(folder, values=values, out=tmp_path / "s", **asked)
     with pytest.warns(UserWarning, match=sentence):
         sampler.fit(frame, frame["hired"], sensitive_features=frame["region"], valuation=valuation)
     assert kept(tmp_path / "s")["id"].tolist() == sampler.sample_indices_.tolist()
-    assert {own.title for own in change.groups} == {"n", "s", "(missing)"}
+    assert {own.title for own in change.groups} == {"n", "s", "unknown"}
 
 
 def test_small_groups_are_left_alone_with_the_warning_of_memory(tmp_path):
@@ -244,8 +244,8 @@ def test_small_groups_are_left_alone_with_the_warning_of_memory(tmp_path):
             tmp_path / "t.csv", target="y", protected="z", out=tmp_path / "s", intervention=sampler
         )
     # b has 125 positives: to match a half, 250 of its 375 negatives go
-    lines = {own.title: (own.rows, own.rows_after, own.is_small) for own in change.groups}
-    assert lines == {"a": (500, 500, False), "b": (500, 250, False), "c": (4, 4, True)}
+    lines = {own.title: (own.rows, own.rows_after, own.reason) for own in change.groups}
+    assert lines == {"a": (500, 500, ""), "b": (500, 250, ""), "c": (4, 4, "small")}
 
 
 def test_one_group_keeps_all_rows_with_a_warning(tmp_path):

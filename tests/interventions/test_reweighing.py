@@ -102,9 +102,10 @@ def test_a_group_with_one_label_is_named_and_finite():
     np.testing.assert_allclose(w, [0.5, 1.5, 0.75, 0.75])
 
 
-def test_missing_groups_are_a_group():
-    with pytest.warns(UserWarning, match="'z' is missing in 4 of 8 rows"):
-        np.testing.assert_allclose(weights(Reweigher(), Y, [None] * 4 + ["m"] * 4), RW)
+def test_rows_of_no_known_group_weigh_one():
+    with pytest.warns(UserWarning, match="'z' is unknown in 4 of 12 rows"):
+        w = weights(Reweigher(), [*Y, 1, 1, 1, 1], [*Z, None, None, None, None])
+    np.testing.assert_allclose(w, [*RW, 1, 1, 1, 1])
 
 
 @pytest.mark.parametrize("z", [None, ["f"] * 8])

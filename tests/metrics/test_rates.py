@@ -46,9 +46,10 @@ def test_crossed_attributes_by_hand():
     assert fpr_ratio(y_true, y_pred, sensitive_features=groups["age"]) == 1.0
 
 
-def test_missing_group_labels_are_a_group_of_their_own():
-    with pytest.warns(UserWarning, match="'z' is missing in 2 of 5 rows: they are a separate group"):
-        ratio = fpr_ratio([0, 0, 0, 0, 1], [1, 1, 0, 1, 0], sensitive_features=["a", "a", None, None, "a"])
+def test_rows_of_no_known_group_are_not_compared():
+    y_true, y_pred = [0, 0, 0, 0, 0, 1], [1, 1, 1, 0, 0, 0]
+    with pytest.warns(UserWarning, match="'z' is unknown in 1 of 6 rows: .*, and compared with no other"):
+        ratio = fpr_ratio(y_true, y_pred, sensitive_features=["a", "a", "b", "b", None, "a"])
     assert ratio == 0.5
 
 

@@ -63,7 +63,7 @@ def test_the_card_tells_what_is_known():
         "only for fpr_ratio",
         "not prove",
         "the best of 7 candidates",
-        "too small",
+        "groups that were not compared",
     ):
         assert told in limits
     made = section(text, "How it was made")

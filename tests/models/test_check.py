@@ -206,14 +206,15 @@ def test_groups_are_counted_and_new_missing_and_absent_ones_are_named():
     groups[:40] = None
     check = stub(**facts).check(rows, y, pd.Series(groups, name="sex"))
     counts = {"rows": 1960, "positives": 1000, "false_positives": 0, "true_positives": 500}
-    assert check.groups[0] == {"group": "a", **counts, "compared": True, "known": True}
-    assert [own["known"] for own in check.groups] == [True, False, False]
+    assert check.groups[0] == {"group": "a", **counts, "compared": True, "reason": "", "known": True}
+    assert [own["known"] for own in check.groups] == [True, False, True]
+    assert [own["reason"] for own in check.groups] == ["", "", "unknown"]
     assert check.missing == {"sex": 40}
-    assert check.to_plain()["unknown_groups"] == ["d", "(missing)"]
+    assert check.to_plain()["new_groups"] == ["d"]
     assert check.notes[:3] == (
-        "Groups that the data of the model did not have: 'd' (2,000 rows), (missing) (40 rows).",
+        "Groups that the data of the model did not have: 'd' (2,000 rows).",
         "Groups of the training rows without rows here: 'b', 'c'.",
-        "'sex' is missing in 40 of 4,000 rows, which form a separate group.",
+        "'sex' is unknown in 40 of 4,000 rows, which are compared with no group.",
     )
 
 

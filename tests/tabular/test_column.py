@@ -77,7 +77,7 @@ def test_bands_of_numbers_are_classes(bands):
         "(0, 10",
         "(10, 20",
         "(20, 30",
-        "(missing)",
+        "unknown",
     ]
     assert variable.labels.tolist() == [0, 2, 1, 3]
 
@@ -129,7 +129,7 @@ def test_polars_numbers_of_128_bits():
     assert variable_from(column_from("c", pl.Series([2, None, 1], dtype=pl.Int128))).classes == (
         1,
         2,
-        "(missing)",
+        "unknown",
     )
     assert column_from("c", pl.Series([1, 2**100], dtype=pl.Int128)).numbers().tolist() == [1, 2.0**100]
 
@@ -152,7 +152,7 @@ def test_lazy_polars_tables_are_attributes():
 )
 def test_masked_entries_are_missing(values, classes):
     variable = variable_from(column_from("c", np.ma.masked_array(values, mask=[0, 1, 0])))
-    assert variable.classes == (*classes, "(missing)")
+    assert variable.classes == (*classes, "unknown")
     assert variable.labels[1] == 2
     unmasked = variable_from(column_from("c", np.ma.masked_array(values)))
     assert not unmasked.has_missing
@@ -166,13 +166,13 @@ def test_masked_matrices_are_attributes():
 @pytest.mark.parametrize(
     ("kind", "values", "classes"),
     [
-        (pa.string(), ["b", None, "a"], ("a", "b", "(missing)")),
-        (pa.large_string(), ["b", None, "a"], ("a", "b", "(missing)")),
-        (pa.dictionary(pa.int8(), pa.string()), ["b", None, "a"], ("a", "b", "(missing)")),
-        (pa.bool_(), [True, None, False], (False, True, "(missing)")),
-        (pa.int8(), [2, None, 1], (1, 2, "(missing)")),
-        (pa.float32(), [2.0, None, 0.5], (0.5, 2, "(missing)")),
-        (pa.decimal128(4, 2), [Decimal(2), None, Decimal("0.25")], (0.25, 2, "(missing)")),
+        (pa.string(), ["b", None, "a"], ("a", "b", "unknown")),
+        (pa.large_string(), ["b", None, "a"], ("a", "b", "unknown")),
+        (pa.dictionary(pa.int8(), pa.string()), ["b", None, "a"], ("a", "b", "unknown")),
+        (pa.bool_(), [True, None, False], (False, True, "unknown")),
+        (pa.int8(), [2, None, 1], (1, 2, "unknown")),
+        (pa.float32(), [2.0, None, 0.5], (0.5, 2, "unknown")),
+        (pa.decimal128(4, 2), [Decimal(2), None, Decimal("0.25")], (0.25, 2, "unknown")),
     ],
     ids=str,
 )

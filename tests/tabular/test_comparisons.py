@@ -360,11 +360,11 @@ def test_groups_have_the_names_that_are_given():
 
 def test_values_made_with_booleans_are_called_alike():
     old = named("age>=50", ["old", "young"])
-    assert [old.called(label) for label in (True, False, "age >= 50", "(missing)")] == [
+    assert [old.called(label) for label in (True, False, "age >= 50", "unknown")] == [
         "old",
         "young",
         "old",
-        "(missing)",
+        "unknown",
     ]
     plain = Expression.of(["age"], "age>=50")
     assert [plain.called(label) for label in (False, "age < 50")] == ["age < 50", "age < 50"]
@@ -391,7 +391,7 @@ def test_values_made_with_booleans_are_called_alike():
         ("age>=50", {True: "age < 50"}, "gives two groups the name 'age < 50'"),
         ("age>=50", {"yes": "old"}, "names 'yes', and its groups are 'true' and 'false'"),
         ("age>=50", ["", "young"], "must be names that distinguish groups, got ''"),
-        ("age>=50", ["old", "(missing)"], r"must be names that distinguish groups, got '\(missing\)'"),
+        ("age>=50", ["old", "unknown"], r"must be names that distinguish groups, got 'unknown'"),
     ],
 )
 def test_names_that_do_not_fit_the_groups_are_refused(protected, names, message):

@@ -7,15 +7,16 @@ import pyarrow as pa
 import pytest
 
 from fado.tabular import (
+    Groups,
+    attribute_columns,
+    check_known,
     check_learnable,
     check_min_group_size,
     column_from,
     group_rows,
     read_problem,
-    small_groups,
-    tell_small,
     variable_from,
-    warn_of_missing,
+    warn_of_unknown,
 )
 
 
@@ -61,16 +62,16 @@ def test_kinds_override_the_rule():
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_missing_groups_are_a_group_of_their_own(missing):
     with pytest.warns(
-        UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a separate group, '\(missing\)'"
+        UserWarning, match="'z' is unknown in 2 of 6 rows: they are a separate class, 'unknown'"
     ):
         found = learnable(["a", "b", missing, "a", missing, "b"], name="z")
-    assert found.classes == ("a", "b", "(missing)")
+    assert found.classes == ("a", "b", "unknown")
     np.testing.assert_array_equal(found.labels, [0, 1, 2, 0, 2, 1])
 
 
 def test_missing_numbers_are_kept_missing():
     values = [float(value) for value in range(30)]
-    with pytest.warns(UserWarning, match="'z' is missing in 1 of 31 rows: its models learn from the others"):
+    with pytest.warns(UserWarning, match="'z' is unknown in 1 of 31 rows: its models learn from the others"):
         found = learnable([*values, None], name="z")
     assert found.kind == "continuous"
     assert found.known.sum() == 30
@@ -85,7 +86,7 @@ def test_one_class_is_refused(kind):
 
 
 def test_all_missing_is_refused():
-    with pytest.raises(ValueError, match="'z' is missing in every row"):
+    with pytest.raises(ValueError, match="'z' is unknown in every row"):
         learnable([None, None], name="z")
 
 
@@ -101,7 +102,7 @@ def test_a_class_with_one_member_is_named():
 
 def test_encoding_alone_neither_refuses_nor_warns():
     assert variable([1, 1, 1]).classes == (1,)
-    assert variable([None, None]).classes == ("(missing)",)
+    assert variable([None, None]).classes == ("unknown",)
     assert variable([f"id{j}" for j in range(9)]).kind == "classes"
 
 
@@ -113,7 +114,7 @@ X = np.zeros((4, 1))
 def groups_of(sensitive_features, features=X):
     """Give the groups as those read them who warn of missing entries."""
     problem = read_problem(features, np.arange(len(features)) % 2, sensitive_features)
-    warn_of_missing(problem.protected)
+    warn_of_unknown(problem.protected)
     return problem.groups
 
 
@@ -154,26 +155,28 @@ def test_several_attributes_are_crossed_into_the_combinations_that_occur():
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_missing_values_are_a_group_of_their_own(missing):
-    with pytest.warns(UserWarning, match=r"'z' is missing in 1 of 4 rows.*'\(missing\)'"):
+    with pytest.warns(
+        UserWarning, match="'z' is unknown in 1 of 4 rows: they are counted as group 'unknown', and"
+    ):
         groups = groups_of(pd.Series(["NA", missing, "NA", "a"], dtype=object))
     assert groups.codes.tolist() == [0, 2, 0, 1]
-    assert groups.names == ("'NA'", "'a'", "(missing)")
+    assert groups.names == ("'NA'", "'a'", "unknown")
 
 
 def test_missing_numbers_and_booleans():
-    with pytest.warns(UserWarning, match="missing in 2 of 4"):
-        assert groups_of([1.0, np.nan, 0.5, np.nan]).names == ("0.5", "1", "(missing)")
-    with pytest.warns(UserWarning, match="missing in 1 of 4"):
+    with pytest.warns(UserWarning, match="unknown in 2 of 4"):
+        assert groups_of([1.0, np.nan, 0.5, np.nan]).names == ("0.5", "1", "unknown")
+    with pytest.warns(UserWarning, match="unknown in 1 of 4"):
         assert groups_of(pd.array([True, None, False, True])).codes.tolist() == [1, 2, 0, 1]
 
 
-@pytest.mark.filterwarnings("ignore:Protected attribute 'age>=50' is missing")
+@pytest.mark.filterwarnings("ignore:Protected attribute 'age>=50' is unknown")
 def test_groups_that_say_what_is_compared_need_no_attribute_before_them():
     age = ["age < 50", "age >= 50", None, "age < 50"]
     groups = groups_of({"sex": ["f", "m", "f", "f"], "age>=50": age})
-    assert groups.titles == ("sex = f, age < 50", "sex = f, age>=50 = (missing)", "sex = m, age >= 50")
-    assert groups.names == ("sex='f', 'age < 50'", "sex='f', age>=50=(missing)", "sex='m', 'age >= 50'")
-    assert groups_of({"age>=50": age}).titles == ("age < 50", "age >= 50", "(missing)")
+    assert groups.titles == ("sex = f, age < 50", "sex = m, age >= 50", "unknown")
+    assert groups.names == ("sex='f', 'age < 50'", "sex='m', 'age >= 50'", "unknown")
+    assert groups_of({"age>=50": age}).titles == ("age < 50", "age >= 50", "unknown")
     smokers = groups_of({"smoker": ["smoker", "no", "no", "no"], "sex": ["f", "f", "f", "f"]})
     assert smokers.titles == ("smoker = no, sex = f", "smoker = smoker, sex = f")
 
@@ -204,8 +207,8 @@ def test_groups_in_the_order_in_which_rows_show_them():
     sex, old = encoded(sex=["m", None, "f", "m"], old=[True, True, False, False])
     groups = group_rows([sex], appearance=True)
     assert groups.codes.tolist() == [0, 2, 1, 0]
-    assert groups.names == ("'m'", "'f'", "(missing)")  # the missing last
-    assert groups.titles == ("m", "f", "(missing)")
+    assert groups.names == ("'m'", "'f'", "unknown")  # the unknown last
+    assert groups.titles == ("m", "f", "unknown")
     assert groups.sizes.tolist() == [2, 1, 1]
     assert group_rows([sex.take(np.array([2, 0, 0]))], appearance=True).names == ("'f'", "'m'")
     # Levels are numbered by appearance, combinations by their levels.
@@ -214,7 +217,7 @@ def test_groups_in_the_order_in_which_rows_show_them():
         "sex='m', old=True",
         "sex='m', old=False",
         "sex='f', old=False",
-        "sex=(missing), old=True",
+        "unknown",
     )
     assert crossed.titles[0] == "sex = m, old = True"
     assert crossed.codes.tolist() == [0, 3, 2, 1]
@@ -223,20 +226,60 @@ def test_groups_in_the_order_in_which_rows_show_them():
 def test_a_continuous_attribute_is_cut_into_quarters_where_that_is_asked_for():
     (age,) = encoded(age=[*map(float, range(40)), None])
     groups = group_rows([age], quarters=True)
-    assert groups.names == ("up to 9", "9 to 19", "19 to 29", "over 29", "(missing)")
+    assert groups.names == ("up to 9", "9 to 19", "19 to 29", "over 29", "unknown")
     assert groups.sizes.tolist() == [10, 10, 10, 10, 1]
     with pytest.raises(ValueError, match="'age' has 40 different numbers, too many for groups"):
         group_rows([age])
 
 
-def test_a_level_called_missing_beside_missing_entries():
-    with pytest.warns(UserWarning, match=r"'z' is missing in 1 of 4 rows: .* '\(no value\)'"):
-        groups = groups_of(["(missing)", None, "a", "a"])
-    assert groups.names == ("'(missing)'", "'a'", "(no value)")
-    assert groups.titles == ("(missing)", "a", "(no value)")
-    assert groups.codes.tolist() == [0, 2, 1, 1]
-    (both,) = encoded(z=["(missing)", "(no value)", None])
-    assert len(set(group_rows([both]).titles)) == 3
+def test_a_level_called_unknown_beside_unknown_rows():
+    with pytest.warns(UserWarning, match=r"'z' is unknown in 1 of 4 rows: .* '\(unknown\)'"):
+        groups = groups_of(["unknown", None, "a", "a"])
+    assert groups.names == ("'a'", "'unknown'", "(unknown)")
+    assert groups.titles == ("a", "unknown", "(unknown)")
+    assert groups.codes.tolist() == [1, 2, 0, 0]
+    assert groups.compared(0).tolist() == [True, True, False]
+    (both,) = encoded(z=["unknown", "(unknown)", None])
+    assert group_rows([both]).titles == ("(unknown)", "unknown", "((unknown))")
+    (level,) = encoded(z=["unknown", "a"])
+    assert group_rows([level]).compared(0).all()
+
+
+def test_a_combination_is_unknown_if_any_of_its_attributes_is():
+    sex, old = encoded(sex=["f", None, "m", None, "f"], old=[True, True, None, None, False])
+    groups = group_rows([sex, old])
+    assert groups.titles == ("sex = f, old = False", "sex = f, old = True", "unknown")
+    assert groups.codes.tolist() == [1, 2, 2, 2, 0]
+    assert groups.reasons(0) == ("", "", "unknown")
+    assert groups.take(np.array([1, 0])).compared(0).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "unknown"),
+    [
+        (["f", "?", "m", "Unknown"], ["?", "Unknown"]),
+        (pd.Categorical(["f", "?", "m", "Unknown"]), ("?", "Unknown", "never there")),
+        ([1, -1, 2, -1], -1),
+        ([1.0, -1.0, 2.0, -1.0], "-1"),
+        (["1", "-1", "2", "-1"], -1),
+        (pd.Categorical([1, -9, 2, -1]), {-1, -9}),
+        (pl.Series([1, None, 2, -1]), [-1]),
+    ],
+)
+def test_declared_values_are_read_as_missing(values, unknown):
+    (column,) = attribute_columns({"z": values}, unknown)
+    variable = variable_from(column)
+    assert variable.given.tolist() == [True, False, True, False]
+    assert variable.classes == (*variable_from(column.take(np.array([0, 2]))).classes, "unknown")
+
+
+def test_a_number_is_no_truth_and_a_mapping_no_value():
+    (column,) = attribute_columns({"z": [True, False]}, [1, 0])
+    assert variable_from(column).given.all()
+    with pytest.raises(TypeError, match=r"`unknown` must be a value or a list of values, got \{'z': 1\}"):
+        attribute_columns({"z": [1, 2]}, {"z": 1})
+    with pytest.raises(ValueError, match="'z' is unknown in every row: leave it out, or correct `unknown`"):
+        check_known([variable_from(attribute_columns({"z": [1, 1]}, 1)[0])])
 
 
 @pytest.mark.parametrize(
@@ -281,21 +324,18 @@ def test_no_attribute_makes_no_groups():
     ],
 )
 def test_small_is_few_rows_and_little_of_the_table(sizes, min_group_size, small):
-    assert small_groups(sizes, min_group_size).tolist() == small
+    names = tuple(map(str, sizes))
+    groups = Groups(np.repeat(np.arange(len(sizes)), sizes), names, names)
+    assert groups.compared(min_group_size).tolist() == [not own for own in small]
 
 
-def test_the_sentence_names_groups_with_their_rows():
-    sizes = np.array([9000, 1, 12])
-    told = tell_small(["'a'", "'b'", "'c'"], sizes, small_groups(sizes), 30)
-    assert (
-        told == "Groups 'b' (1 row), 'c' (12 rows), with fewer than 30 rows and less than 1 % of the table,"
+def test_the_sentence_names_small_groups_with_their_rows():
+    groups = Groups(np.repeat([0, 1, 2, 3], [9000, 1, 12, 5]), ("'a'", "'b'", "'c'", "unknown"), ("",) * 4, 3)
+    assert groups.tell_small("not compared", 30) == (
+        "Groups 'b' (1 row), 'c' (12 rows), with fewer than 30 rows and less than 1 % of the table, are not "
+        "compared"
     )
-
-
-def test_the_sentence_leaves_names_as_they_are():
-    sizes = np.array([9000, 12])
-    told = tell_small(["'a'", "'top 5%'"], sizes, small_groups(sizes), 30)
-    assert told.startswith("Group 'top 5%' (12 rows), with fewer than 30 rows and less than 1 % of the")
+    assert groups.tell_small("not compared", 0) == ""
 
 
 @pytest.mark.parametrize("wrong", [-1, 2.5, True, "30", None])

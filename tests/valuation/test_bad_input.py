@@ -35,7 +35,7 @@ def fit(X=X, y=Y, z=Z, **parameters):
         ({"y": np.where(Y == 1, np.inf, 0.0)}, "`y` contains infinity"),
         ({"y": np.ones(40)}, r"`y` has only one class \(1\)"),
         ({"z": np.ones(40)}, r"'z' has only one class \(1\)"),
-        ({"z": [None] * 40}, "'z' is missing in every row"),
+        ({"z": [None] * 40}, "'z' is unknown in every row"),
         ({"z": "c"}, "names 'c', which is not a column of X"),
         ({"z": [f"id{j}" for j in range(40)]}, "'z' has 40 classes in 40 rows, like an identifier"),
         ({"z": {"y": Z}}, "cannot be called 'y'"),

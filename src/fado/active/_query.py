@@ -101,7 +101,7 @@ class UtilityQuery(BaseEstimator):
         self.diversity = diversity
         self.epistemic = epistemic
 
-    def query(self, X_pool: Any, n: int, *, sensitive_features: Any = None) -> Rows:
+    def query(self, X_pool: Any, n: int, *, sensitive_features: Any = None, unknown: Any = None) -> Rows:
         """Select the rows of a pool to label.
 
         Parameters
@@ -113,6 +113,8 @@ class UtilityQuery(BaseEstimator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X_pool, optional
             The protected attributes of the pool, which `group_shares` needs. They do not change utilities,
             and may differ from those of the valuator.
+        unknown : value or list of values, optional
+            Values of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
 
         Returns
         -------
@@ -133,8 +135,9 @@ class UtilityQuery(BaseEstimator):
         if np.isnan(utilities).all():
             raise ValueError("No row of the pool has a utility: fit the valuator on labelled rows first.")
         models = getattr(self.valuator, "models_", self.valuator)
+        all_of_classes = self.group_shares in ("equal", "pool")
         attributes = read_groups(
-            sensitive_features, table, models, all_of_classes=self.group_shares in ("equal", "pool")
+            sensitive_features, table, models, unknown=unknown, all_of_classes=all_of_classes
         )
         groups = join_groups(attributes) if attributes else None
         parts = None

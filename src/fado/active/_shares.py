@@ -171,11 +171,11 @@ def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
 
 
 def read_groups(
-    sensitive_features: Any, table: Table, models: Any, *, all_of_classes: bool
+    sensitive_features: Any, table: Table, models: Any, *, unknown: Any, all_of_classes: bool
 ) -> list[PoolGroups]:
     """Read the groups of the protected attributes that are classes; models may know more labels."""
     groups = []
-    for column, _ in protected_columns(sensitive_features, table):
+    for column, _ in protected_columns(sensitive_features, table, unknown):
         variable = variable_from(column)
         if all_of_classes:
             group_rows([variable])  # raises an error for numbers

@@ -82,6 +82,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         batch_size: int = 1,
         return_utilities: bool = False,
         sensitive_features: Any = None,
+        unknown: Any = None,
     ) -> Any:
         """Select the candidates to label next.
 
@@ -100,6 +101,8 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             Whether to return the utilities as well.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes of the rows of `X`. The models use those of labelled rows.
+        unknown : value or list of values, optional
+            Values of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
 
         Returns
         -------
@@ -123,7 +126,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
         generator = check_random_state(sklearn_seed(self.random_state), int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
-        problem = _labelled_problem(table, labels, labelled, sensitive_features)
+        problem = _labelled_problem(table, labels, labelled, sensitive_features, unknown)
         utilities = np.zeros(n_candidates)
         if problem is not None:
             pool = asked.source if rows is None else take_rows(table.source, rows)
@@ -189,14 +192,18 @@ def _n_dimensions(candidates: Any) -> int:
 
 
 def _labelled_problem(
-    table: Table, labels: npt.NDArray[Any], labelled: npt.NDArray[np.bool_], sensitive_features: Any
+    table: Table,
+    labels: npt.NDArray[Any],
+    labelled: npt.NDArray[np.bool_],
+    sensitive_features: Any,
+    unknown: Any,
 ) -> Problem | None:
     """Give the labelled rows; None if they are too few, or all of one class or group."""
     rows = np.flatnonzero(labelled)
     if not len(rows):
         return None
     filled = np.where(labelled, labels, labels[rows[0]])
-    given = read_problem(table.source, filled, sensitive_features)
+    given = read_problem(table.source, filled, sensitive_features, unknown=unknown)
     problem = given.take(rows)
     pairs = zip(given.protected, problem.protected, strict=True)
     alike = any(_varies(whole) and not _varies(own) for whole, own in pairs)

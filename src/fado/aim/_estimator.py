@@ -32,7 +32,7 @@ from fado.tabular import (
     check_min_group_size,
     note_features,
     read_problem,
-    warn_of_missing,
+    warn_of_unknown,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +173,11 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     _estimator_type = "classifier"  # for tools that look for no tags
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "validation": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "unknown": True,
+        "validation": True,
+    }
     reached_: bool
     reason_: str
     threshold_: float
@@ -230,6 +234,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         validation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
@@ -243,7 +248,10 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_rows,)
             The target, of two classes.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes. Without them the estimator is trained unchanged, with a warning.
+            The protected attributes. Rows with a missing value are not compared and not moved. Without
+            attributes the estimator is trained unchanged, with a warning.
+        unknown : value or list of values, optional
+            Values of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
         validation : tuple of (X, y, sensitive_features), optional
             Validation data, used instead of out-of-fold training rows. Weights may be a fourth entry.
         sample_weight : array-like of shape (n_rows,), optional
@@ -261,13 +269,14 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         UserWarning
             If a line was not reached, with the sentence of `reason_`; before the first fit, if there are too
             few rows for any model to reach it with this confidence; if groups are too small to be compared;
-            if a protected attribute is missing in some rows.
+            if a protected attribute is unknown in some rows.
         """
         asked = self._check_settings()
         problem = read_problem(
             X,
             y,
             sensitive_features,
+            unknown=unknown,
             sample_weight=sample_weight,
             groups=groups,
             pos_label=self.pos_label,
@@ -280,7 +289,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         refused = weights_refused(self.estimator)
         if refused is not None and (sample_weight is not None or self.by == "weights"):
             raise ValueError(f'{refused}: use another estimator, or `by="scores"` without weights.')
-        warn_of_missing(problem.protected)
+        warn_of_unknown(problem.protected)
         seed = seed_from(self.random_state)
         aim = gather(self, problem, validation, asked, seed)
         missing = aim.missing_rows(all_folds=self.by == "scores")

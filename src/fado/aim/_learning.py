@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -38,8 +38,6 @@ from fado.tabular import (
     mean_one,
     read_folds,
     read_problem,
-    small_groups,
-    tell_small,
 )
 
 Positions = npt.NDArray[np.int32]
@@ -59,6 +57,7 @@ class Attribute:
     codes: Codes
     validation: Codes
     compared: Bools
+    unknown: int | None = None
 
     @cached_property
     def classes(self) -> npt.NDArray[np.intp]:
@@ -85,9 +84,11 @@ def find_attributes(
         theirs = groups_of(_matched(problem, validation), how, validation.n_rows)
     found = []
     for number, (name, own) in enumerate(training.items()):
-        every = numbered_as(own.names, own.titles, theirs.get(name, list(theirs.values())[number]))
-        compared = _compare(own.codes, every.codes, every.names, min_group_size)
-        found.append(Attribute(name, every.names, every.titles, own.codes, every.codes, compared))
+        every = numbered_as(own, theirs.get(name, list(theirs.values())[number]))
+        compared = _compare(replace(every, codes=own.codes), every, min_group_size)
+        found.append(
+            Attribute(name, every.names, every.titles, own.codes, every.codes, compared, every.unknown)
+        )
     return tuple(found)
 
 
@@ -100,34 +101,40 @@ def groups_of(variables: Sequence[Variable], how: str, n_rows: int) -> dict[str,
     return {own.name: group_rows([own]) for own in variables}
 
 
-def numbered_as(names: tuple[str, ...], titles: tuple[str, ...], theirs: Groups) -> Groups:
+def numbered_as(known: Groups | Attribute, theirs: Groups) -> Groups:
     """Give other rows' groups the numbers of the known ones; new groups come after them."""
-    new = [place for place, name in enumerate(theirs.names) if name not in names]
-    every = (*names, *(theirs.names[place] for place in new))
-    place = np.array([every.index(name) for name in theirs.names], dtype=np.int64)
-    return Groups(place[theirs.codes], every, (*titles, *(theirs.titles[own] for own in new)))
+    names = list(theirs.names)
+    if theirs.unknown is not None and known.unknown is not None:  # whatever it is called
+        names[theirs.unknown] = known.names[known.unknown]
+    new = [place for place, name in enumerate(names) if name not in known.names]
+    every = (*known.names, *(names[place] for place in new))
+    place = np.array([every.index(name) for name in names], dtype=np.int64)
+    unknown = known.unknown if theirs.unknown is None else int(place[theirs.unknown])
+    titles = (*known.titles, *(theirs.titles[place] for place in new))
+    return Groups(place[theirs.codes], every, titles, unknown)
 
 
-def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_group_size: int) -> Bools:
+def _compare(training: Groups, validation: Groups, min_group_size: int) -> Bools:
     """Mark the groups that are large enough in both training and validation data."""
-    sizes, there = (np.bincount(codes, minlength=len(names)) for codes in (training, validation))
-    new = (sizes == 0) & (there > 0)
-    small = (small_groups(sizes, min_group_size) | small_groups(there, min_group_size)) & ~new
-    lacking = np.flatnonzero(~small & (there == 0))
+    compared = training.compared(min_group_size) & validation.compared(min_group_size)
+    sizes, there = training.sizes, validation.sizes
+    new = (sizes == 0) & (there > 0) & (np.arange(len(training)) != training.unknown)
+    lacking = np.flatnonzero(compared & (there == 0))
     if len(lacking):
-        told = list_names([names[group] for group in lacking])
+        told = list_names([training.names[group] for group in lacking])
         raise ValueError(
             f"The validation rows have no row of group {told}: give rows of every group, or remove that "
             "group from the training rows."
         )
     if new.any():
-        told = list_names([names[group] for group in np.flatnonzero(new)])
+        told = list_names([training.names[group] for group in np.flatnonzero(new)])
         warn_user(f"Group {told} of the validation rows is not among the training rows, and not compared.")
-    if small.any():
-        told = tell_small(names, np.minimum(sizes, there), small, min_group_size)
-        verb = "is" if small.sum() == 1 else "are"
-        warn_user(f"{told} {verb} not compared and not moved.")
-    return ~(small | new)
+    for told in dict.fromkeys(
+        own.tell_small("not compared and not moved", min_group_size) for own in (training, validation)
+    ):
+        if told:
+            warn_user(f"{told}.")
+    return compared & ~new
 
 
 def _matched(problem: Problem, validation: Problem) -> list[Variable]:
@@ -146,7 +153,7 @@ def _matched(problem: Problem, validation: Problem) -> list[Variable]:
     return [by_name[variable.name] for variable in problem.protected]
 
 
-def read_rows_apart(given: Any, name: str) -> Problem:
+def read_rows_apart(given: Any, name: str, unknown: Any = None) -> Problem:
     """Read rows that were set apart: (X, y, sensitive_features) and, if given, their weights."""
     if not isinstance(given, tuple | list) or len(given) not in (3, 4):
         raise ValueError(
@@ -154,7 +161,8 @@ def read_rows_apart(given: Any, name: str) -> Problem:
             "if rows have weights."
         )
     X, y, sensitive_features, *weights = given
-    return read_problem(X, y, sensitive_features, sample_weight=weights[0] if weights else None)
+    weight = weights[0] if weights else None
+    return read_problem(X, y, sensitive_features, unknown=unknown, sample_weight=weight)
 
 
 def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:

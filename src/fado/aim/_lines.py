@@ -317,15 +317,16 @@ class Lines:
             )
         found = []
         for number, own in enumerate(self.attributes):
-            every = numbered_as(own.names, own.titles, theirs.get(own.name, list(theirs.values())[number]))
+            every = numbered_as(own, theirs.get(own.name, list(theirs.values())[number]))
             compared = np.append(own.compared, np.zeros(len(every) - len(own.compared), dtype=np.bool_))
-            found.append(Attribute(own.name, every.names, every.titles, own.codes, every.codes, compared))
+            names = every.names, every.titles
+            found.append(Attribute(own.name, *names, own.codes, every.codes, compared, every.unknown))
         return replace(self, attributes=tuple(found))
 
     def groups(self, codes: Sequence[Codes]) -> list[Groups]:
         """Give some rows' groups of each attribute, with titles for people."""
         pairs = list(zip(self.attributes, codes, strict=True))
-        found = [(own.name, Groups(theirs, own.names, own.titles)) for own, theirs in pairs]
+        found = [(own.name, Groups(theirs, own.names, own.titles, own.unknown)) for own, theirs in pairs]
         return [title_in_full(name, own) if len(found) > 1 else own for name, own in found]
 
     def _named(self, limit: Limit) -> str:

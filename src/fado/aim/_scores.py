@@ -293,6 +293,7 @@ def tell_facts(
     facts = Facts(
         target=target if isinstance(target, str) and target else "y",
         protected=[variable.name for variable in problem.protected],
+        unknown=list(map(str, problem.unknown)),
         ratio=next(iter(asked)),
         at_least=next(iter(asked.values())),
         lines=asked,

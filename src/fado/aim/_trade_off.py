@@ -27,6 +27,7 @@ def trade_off(
     y: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     ratio: Any = "fpr_ratio",
     at_least: float = 0.8,
     max_fpr: float = 0.05,
@@ -50,6 +51,8 @@ def trade_off(
         The target of the valued rows, with two classes.
     sensitive_features : Series, array, DataFrame or dict
         Their protected attributes; the groups of each are compared separately.
+    unknown : value or list of values, optional
+        Values of the attributes that mean the same as a missing one; None means those of the valuation.
     ratio : str or mapping of str to float, default="fpr_ratio"
         A ratio, or several with their lines, as for `AimedEstimator`.
     at_least : float, default=0.8
@@ -124,6 +127,7 @@ def trade_off(
         np.zeros((valuation.values.shape[0], 1)),
         y,
         sensitive_features,
+        unknown=valuation.provenance.unknown if unknown is None else unknown,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
@@ -174,7 +178,7 @@ def trade_off_of(
     """
     groups = [group_rows([variable]) for variable in problem.protected]
     attributes = tuple(
-        Attribute(variable.name, own.names, own.titles, own.codes, own.codes, chosen)
+        Attribute(variable.name, own.names, own.titles, own.codes, own.codes, chosen, own.unknown)
         for variable, own, chosen in zip(problem.protected, groups, compared, strict=True)
     )
     knowledge = _knowledge(valuation, problem, attributes)

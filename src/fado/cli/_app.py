@@ -42,6 +42,7 @@ COMPARE_COLUMN = "compare it, as in `--target 'COL == label'` or `--target 'COL 
 _OPTIONS = {
     "y": "--target",
     "sensitive_features": "--protected",
+    "unknown": "--unknown",
     "expression": "--protected",
     "pos_label": "--positive",
     "valuation": "--values",

@@ -74,6 +74,8 @@ class Inputs:
         The sample weights.
     groups : pyarrow.ChunkedArray or None
         Which rows belong together.
+    unknown : sequence of str or None
+        The values of protected attributes that were read as missing.
     """
 
     table: pa.Table
@@ -85,6 +87,7 @@ class Inputs:
     protected: dict[str, pd.Series]
     weight: npt.NDArray[np.float64] | None = None
     groups: pa.ChunkedArray | None = None
+    unknown: Sequence[str] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -152,6 +155,7 @@ def read_inputs(
     groups: str | None = None,
     split: str | None = None,
     group_names: Sequence[str] | None = None,
+    unknown: Sequence[str] | None = None,
 ) -> Inputs:
     """Read a table and the columns that the command line names."""
     table = read_table(data)
@@ -165,7 +169,9 @@ def read_inputs(
     predicted.check_apart("--drop", drop or [])
     others = [name for name in there if name not in predicted.sources]
     unseen = set(columns_named(others, drop, "--drop")).union(name for name in beside.values() if name)
-    attributes = read_attributes(there, protected, predicted, read_group_names(group_names, protected))
+    attributes = read_attributes(
+        there, protected, predicted, read_group_names(group_names, protected), unknown
+    )
     for own in (predicted, *attributes):
         own.check(table)
     read = predicted.read(table, named=False)
@@ -183,6 +189,7 @@ def read_inputs(
         protected={own.name: own.groups(table) for own in attributes},
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
         groups=None if groups is None else table.column(groups),
+        unknown=unknown,
     )
 
 

@@ -21,7 +21,18 @@ Parity = Literal["FalsePositiveRateParity", "DemographicParity", "TruePositiveRa
 
 MIN_GROUP_SIZE = 30  # as in `fado.tabular`, which takes long to import
 AIMED = (  # what `fado aim` and `fado frontier` share
-    *("target", "protected", "positive", "drop", "weight", "group_names", "split", "validation", "test"),
+    *(
+        "target",
+        "protected",
+        "unknown",
+        "positive",
+        "drop",
+        "weight",
+        "group_names",
+        "split",
+        "validation",
+        "test",
+    ),
     *("ratio", "at_least", "max_fpr", "max_selection_rate", "top_k", "threshold"),
 )
 # of the built-in interventions, declared below since their registry takes long to import
@@ -43,6 +54,7 @@ def shared(
     *,
     target: str,
     protected: list[str],
+    unknown: list[str] | None = None,
     out: Path,
     positive: str | None = None,
     exclude: list[str] | None = None,
@@ -92,6 +104,9 @@ def shared(
         'race in [White, Asian]'. Join comparisons with & (and) or | (or): 'age_65 == 1 | age_75 == 1'. &
         binds tighter than |; use parentheses to change that. Put names and values that contain such signs in
         quotes: '"a>=b" >= 3'. May be repeated.
+    unknown : VALUE
+        A value of the columns of `--protected` that means that a row's group is not known, such as '?' or -1.
+        Such rows, and those without a value, are counted and compared with no group. May be repeated.
     out : FILE
         The file to write, .csv or .parquet.
     out_in_parts : FILE|DIR

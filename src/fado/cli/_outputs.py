@@ -33,7 +33,6 @@ from fado.tabular import (
     ending_of,
     group_rows,
     mean_one,
-    small_groups,
     write_csv,
 )
 from fado.valuation import Valuation
@@ -137,9 +136,9 @@ def _cell(value: Any) -> str:
 def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int = 0) -> None:
     """Print groups before and after, from the factor of each row's weight (0 for a dropped row)."""
     groups = group_rows(inputs.attributes, quarters=True)
-    small = small_groups(groups.sizes, min_group_size)
+    reasons = groups.reasons(min_group_size)
     changes = [
-        _change(groups.titles[group], inputs, factors, groups.codes == group, is_small=bool(small[group]))
+        _change(groups.titles[group], reasons[group], inputs, factors, groups.codes == group)
         for group in in_shown_order(groups, inputs.attributes)
     ]
     print_changes(list(inputs.protected), changes, min_group_size)
@@ -147,10 +146,10 @@ def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int 
 
 def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min_group_size: int) -> None:
     """Print groups and all rows before and after; all but a few small groups share one line."""
-    pooled = [own for own in changes if own.is_small][MOST_SMALL:]
+    pooled = [own for own in changes if own.reason == "small"][MOST_SMALL:]
     shown = [own for own in changes if own not in pooled]
     if pooled:
-        shown.append(GroupChange.joined(f"{len(pooled)} more small groups", pooled, is_small=True))
+        shown.append(GroupChange.joined(f"{len(pooled)} more small groups", pooled, reason="small"))
     has_rates = all(own.positives is not None for own in changes)
     header = ["group", "rows", "rows\nafter"]
     if has_rates:
@@ -158,12 +157,12 @@ def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min
     header += ["effective\nsize", "effective\nsize after"]
     lines = []
     for own in (*shown, GroupChange.joined("all rows", changes)):
-        line: list[Any] = [own.title + (" *" if own.is_small else ""), own.rows, own.rows_after]
+        line: list[Any] = [own.title + (" *" if own.reason == "small" else ""), own.rows, own.rows_after]
         if has_rates:
             line += [own.positive_rate, own.positive_rate_after]
         lines.append([*line, own.effective_size, own.effective_size_after])
     print_table(f"Before and after, by {', '.join(attributes)}", header, lines)
-    if any(own.is_small for own in changes):
+    if any(own.reason == "small" for own in changes):
         print(
             f"* too small to compare: fewer than {min_group_size} rows and less than "
             f"{100 * SMALL_SHARE:g} % of the table"
@@ -171,14 +170,14 @@ def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min
 
 
 def _change(
-    title: str, inputs: Inputs, factors: FloatArray, members: npt.NDArray[np.bool_], *, is_small: bool
+    title: str, reason: str, inputs: Inputs, factors: FloatArray, members: npt.NDArray[np.bool_]
 ) -> GroupChange:
     own, before = factors[members], inputs.weights[members]
     positives = None if inputs.positives is None else inputs.positives[members]
     after = before * own
     return GroupChange(
         title,
-        is_small,
+        reason,
         len(own),
         int((own > 0).sum()),
         float(before.sum()),

@@ -72,6 +72,7 @@ def aim(
         train.features,
         target_of(train),
         sensitive_features=train.protected,
+        unknown=train.unknown,
         validation=rows_of(parts.get("validation")),
         sample_weight=train.weight,
     )
@@ -157,6 +158,7 @@ def frontier(
             train.features,
             target_of(train),
             sensitive_features=train.protected,
+            unknown=train.unknown,
             ratio=lines if len(lines) > 1 else next(iter(lines)),
             max_fits=max_fits,
             budget=budget,
@@ -208,10 +210,10 @@ def _print_events(
     """Print before a search how many events the smallest group can have, and what follows from it."""
     from fado.aim import expected_counts
     from fado.cli._outputs import print_lines
-    from fado.tabular import group_rows, small_groups
+    from fado.tabular import group_rows
 
     groups = group_rows(part.attributes)
-    compared = np.flatnonzero(~small_groups(groups.sizes, min_group_size))
+    compared = np.flatnonzero(groups.compared(min_group_size))
     if part.positives is None or len(compared) < 2:
         return
     cells = [np.bincount(groups.codes[part.positives == label], minlength=len(groups)) for label in (0, 1)]

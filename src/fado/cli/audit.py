@@ -11,7 +11,9 @@ _WRITERS = {".html": "write_html", ".csv": "write_csv", ".json": "write_json"}
 _RATES = ("selection_rate", "tpr", "fpr", "precision", "impact_ratio")
 
 
-@command("protected", "group_names", "weight", "max_fpr", "max_selection_rate", "top_k", "threshold")
+@command(
+    "protected", "unknown", "group_names", "weight", "max_fpr", "max_selection_rate", "top_k", "threshold"
+)
 def audit(
     predictions: Path,
     *,
@@ -21,6 +23,7 @@ def audit(
     decision: str | None = None,
     positive: str | None = None,
     least_share: float | None = None,
+    least_shown: int = 10,
     min_group_size: int = MIN_GROUP_SIZE,
     confidence: float = 0.95,
     **named: Any,
@@ -43,6 +46,8 @@ def audit(
         The positive label of `--label`; by default the larger of two.
     least_share : S
         Groups with a smaller share of the rows are not compared. New York's Local Law 144 allows 0.02.
+    least_shown : N
+        Of groups with fewer rows only the number of rows is shown, and they are not compared; 0 shows all.
     confidence : C
         The confidence level of all intervals.
     """
@@ -64,7 +69,7 @@ def audit(
     asked = {outcome: decision or score, "--label": label, "--weight": named["weight"]}
     read = {name: Expression.of(there, text, name) for name, text in asked.items() if text is not None}
     names = read_group_names(named["group_names"], named["protected"])
-    attributes = read_attributes(there, named["protected"], read[outcome], names)
+    attributes = read_attributes(there, named["protected"], read[outcome], names, named["unknown"])
     columns = {name: own.read(table, named=False) for name, own in read.items()}
     pos_label = None
     if positive is not None:
@@ -79,6 +84,7 @@ def audit(
         sample_weight=columns.get("--weight"),
         min_group_size=min_group_size,
         least_share=least_share,
+        least_shown=least_shown,
         confidence=confidence,
     )
     shown = [rate for rate in _RATES if report.frame[rate].notna().any()]

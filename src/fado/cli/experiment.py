@@ -186,14 +186,14 @@ def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> list[lis
 
 
 def _print_notes(results: Results) -> None:
-    """Print which groups are too small to compare, and other notes."""
+    """Print which groups are not compared, and other notes."""
     told = []
     for small in results.left_out:
         rows = [f"{part} {rows}" for part, rows in small.items() if part not in ("group", "attribute")]
         told.append(f"{small['group']} ({', '.join(rows)})")
     if told:
         more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
-        print(f"Groups that are too small to compare: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+        print(f"Groups that are not compared, small or unknown: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
     for note in results.notes:
         print(note)
 

@@ -14,7 +14,7 @@ from fado.cli._options import MIN_GROUP_SIZE, command
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names", in_parts=True)
+@command("target", "protected", "unknown", "positive", "drop", "weight", "group_names", in_parts=True)
 def explore(
     data: Path,
     *,
@@ -72,6 +72,7 @@ def explore(
             inputs.features,
             target_of(inputs),
             sensitive_features=inputs.protected,
+            unknown=inputs.unknown,
             valuation=None if values is None else load_values(values, inputs),
             z_exclude=inputs.hidden_columns([]) if values is None else None,
             sample_weight=inputs.weight,
@@ -132,9 +133,8 @@ def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Ma
         "--target": named["target"],
         "--protected": expression,
         "--group-names": [own for own in names if expression in read_group_names([own], named["protected"])],
-        "--positive": named.get("positive"),
+        **{f"--{name}": named.get(name) for name in ("unknown", "positive", "weight")},
         "--drop": list(dict.fromkeys([*(named.get("drop") or []), *sources])),
-        "--weight": named.get("weight"),
         **more,
     }
     words = ["fado", "aim", str(data)]

@@ -24,7 +24,7 @@ ALPHA = 0.5
 MARK = "synthetic"
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "unknown", "positive", "drop", "weight", "group_names")
 def generate(
     data: Path,
     *,
@@ -86,6 +86,7 @@ def generate(
         inputs.features,
         inputs.target,
         sensitive_features=inputs.protected,
+        unknown=inputs.unknown,
         valuation=valuation,
         sample_weight=inputs.weight,
     )

@@ -25,6 +25,7 @@ def predict(
     out: Path,
     target: str | None = None,
     protected: list[str] | None = None,
+    unknown: list[str] | None = None,
     positive: str | None = None,
     group_names: list[str] | None = None,
     json: Path | None = None,
@@ -55,6 +56,8 @@ def predict(
         The column of true labels, or a comparison, to check the line.
     protected : COL|"COL>=50"
         A protected attribute to check the line: a column or a comparison. May be repeated.
+    unknown : VALUE, default=those that the model was fitted with
+        A value of the columns of `--protected` that means that a row's group is not known. May be repeated.
     positive : LABEL
         The positive label of `--target`, if its labels differ from those of the model.
     json : FILE
@@ -87,6 +90,8 @@ def predict(
         )
     if positive is not None and target is None:
         raise ValueError("`--positive` names a label of `--target`: give both.")
+    if unknown and not protected:
+        raise ValueError("`--unknown` names values of `--protected`: give both.")
     if group_names and not protected:
         raise ValueError("`--group-names` names groups of `--protected`: give both.")
     if target is None and (fail_if_below or fail_if_unsure):
@@ -111,10 +116,13 @@ def predict(
             "`--protected` too."
         )
     if target is not None and protected:
-        inputs = read_inputs(data, target, protected, positive=positive, group_names=group_names)
+        unknown = unknown or list(chosen.facts_.unknown)
+        inputs = read_inputs(
+            data, target, protected, positive=positive, group_names=group_names, unknown=unknown
+        )
         labels = inputs.target if positive is None else _as_told(inputs, chosen)
         features = inputs.features
-        check = chosen.check(features, labels, inputs.protected, date=date)
+        check = chosen.check(features, labels, inputs.protected, unknown=unknown, date=date)
     else:
         features = read_table(data)
         check = chosen.check(features, date=date)

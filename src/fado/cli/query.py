@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 
-@command("target", "protected", "drop", "group_names")
+@command("target", "protected", "unknown", "drop", "group_names")
 def query(
     labelled: Path,
     pool: Path,
@@ -101,7 +101,8 @@ def query(
         keep_models=True,
         **settings,
     )
-    valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
+    features = inputs.features.select(seen)
+    valuator.fit(features, inputs.target, sensitive_features=inputs.protected, unknown=inputs.unknown)
     strategy = UtilityQuery(valuator, utility, group_shares=group_shares, diversity=diversity)
     chosen = strategy.query(rows.select(seen), n, sensitive_features=attributes or None)
     valuation = strategy.valuation_

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fado.interventions import Entry, Setting
 
 INTERVENED = (  # what `fado sample` and `fado reweigh` share
-    *("target", "protected", "positive", "weight", "group_names"),
+    *("target", "protected", "unknown", "positive", "weight", "group_names"),
     *("values", "alpha", "utility", "min_group_size", "memory"),
 )
 CHANGES = {"sample": "rows", "reweigh": "weights"}
@@ -146,6 +146,7 @@ def intervene(
     seed: int = 0,
     target: str,
     protected: Sequence[str],
+    unknown: Sequence[str] | None = None,
     weight: str | None = None,
     group_names: Sequence[str] | None = None,
     **settings: Any,
@@ -166,7 +167,8 @@ def intervene(
             own["pos_label"] = label
         return entry.make(random_state=seed, min_group_size=min_group_size, **given, **own)
 
-    named = {"target": target, "protected": protected, "weight": weight, "group_names": group_names}
+    named = {"target": target, "protected": protected, "unknown": unknown}
+    named |= {"weight": weight, "group_names": group_names}
     endings = {path.suffix.lower() for path in (out, values) if path is not None}
     doing = "Sampling" if name == "sample" else "Reweighing"
     asked = {"positive": positive, "values": values, "alpha": alpha, "utility": utility}
@@ -241,6 +243,7 @@ def _change_table(
         inputs.features,
         inputs.target,
         sensitive_features=inputs.protected,
+        unknown=inputs.unknown,
         valuation=valuation,
         sample_weight=inputs.weight,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,7 @@ def value(
     out: Path,
     target: str | None = None,
     protected: list[str] | None = None,
+    unknown: list[str] | None = None,
     positive: str | None = None,
     valuator: str | None = None,
     ratio: Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None = None,
@@ -111,12 +113,12 @@ def value(
                 f"{str(models)!r} contains models, so nothing is trained: leave out {given}, or name another "
                 "directory with `--models` to save new models to."
             )
-        _value_new_rows(data, models, out, target, protected or [], jobs)
+        _value_new_rows(data, models, out, target, protected or [], unknown, jobs)
         return
     if target is None or not protected:
         lacking = "--target" if target is None else "--protected"
         raise ValueError(f"Missing option '{lacking}': only saved models do not need it.")
-    named |= {"target": target, "protected": protected}
+    named |= {"target": target, "protected": protected, "unknown": unknown}
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
@@ -189,6 +191,7 @@ def _train(
         inputs.features,
         _binary_target(inputs) if "fairness" in taken else inputs.target,
         sensitive_features=inputs.labelled,
+        unknown=inputs.unknown,
         sample_weight=inputs.weight,
         groups=inputs.groups,
     )
@@ -329,6 +332,7 @@ def _value_files(
     roles = name_roles(source.schema, target, protected, group_names=names)
     check_group_names(source, roles)
     settings |= {"target": target, "protected": list(protected), "weight": named["weight"]}
+    settings |= {"unknown": named["unknown"]}
     print(plan_files(data, **settings), flush=True)
     if dry_run:
         return
@@ -364,7 +368,13 @@ def _stand_in(directory: Path) -> bool:
 
 
 def _value_new_rows(
-    data: Path, directory: Path, out: Path, target: str | None, protected: Sequence[str], jobs: int | None
+    data: Path,
+    directory: Path,
+    out: Path,
+    target: str | None,
+    protected: Sequence[str],
+    unknown: Sequence[str] | None,
+    jobs: int | None,
 ) -> None:
     """Value the rows of a table with saved models; known attributes add only the agreement."""
     from fado.cli._inputs import save_values
@@ -381,11 +391,13 @@ def _value_new_rows(
     if labels is not None:
         _check_other_rows(models, labels, directory)
     learnt = {own.variable.name: own.variable.classes for own in models.kept}
+    values = tuple(unknown or models.provenance.unknown or ())
     attributes = {  # with the labels of the models: booleans, if from Python
         own.name: own.entries(table) if True in learnt.get(own.name, ()) else own.groups(table)
-        for own in (Expression.of(table.column_names, text, "protected") for text in protected)
+        for text in protected
+        for own in [replace(Expression.of(table.column_names, text, "protected"), unknown=values)]
     }
-    valuation = models.value(table, labels, attributes or None, n_jobs=jobs, progress=True)
+    valuation = models.value(table, labels, attributes or None, unknown=unknown, n_jobs=jobs, progress=True)
     if written is None or labels is None:
         valuation.save(out)
     else:

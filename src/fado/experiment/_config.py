@@ -170,6 +170,10 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         raise ValueError(f"`data.positive` must be a label of the target, got {shown(positive)}.")
     protected = section.take("protected")
     protected = [protected] if isinstance(protected, str) else protected
+    unknown = section.take("unknown", ())
+    unknown = tuple(unknown) if isinstance(unknown, list | tuple) else (unknown,)
+    if not all(isinstance(value, str | int | float) for value in unknown):
+        raise ValueError(f"`data.unknown` must be a value or a list of values, got {shown(unknown)}.")
     data = DataConfig(
         path=path,
         generator=generator,
@@ -178,6 +182,7 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         target=section.text("target"),
         positive=positive,
         protected=Section({"protected": protected}, "data").texts("protected"),
+        unknown=unknown,
         drop=section.texts("drop", ()),
         exclude=section.texts("exclude", ()),
         weight=section.text("weight") if "weight" in section else None,

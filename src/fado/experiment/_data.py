@@ -31,9 +31,8 @@ from fado.tabular import (
     positive_code,
     read_problem,
     read_table,
-    small_groups,
     title_in_full,
-    warn_of_missing,
+    warn_of_unknown,
 )
 
 MOST_GROUPS = 50
@@ -55,7 +54,7 @@ class ComparedGroups:
     groups : Groups
         Each row's group; one may have no rows here.
     left_out : ndarray of bool
-        Per group, whether it is too small to count in ratios.
+        Per group, whether it counts in no ratio: it is too small or unknown.
     """
 
     attribute: str | None
@@ -123,10 +122,10 @@ class Data:
     def compared(self) -> Bools:
         """The groups, of all attributes crossed, that are large enough in every part."""
         sizes = _count_rows(self.groups, self.parts["train"])
-        small = small_groups(sizes, self.min_group_size) | (sizes == 0)
+        compared = self.groups.compared(self.min_group_size, sizes) & (sizes > 0)
         if self.comparisons[0].attribute is None:
-            small |= self.comparisons[0].left_out
-        return ~small
+            compared &= ~self.comparisons[0].left_out
+        return compared
 
     def part(self, *names: str) -> DataPart:
         """Return the rows of some parts, one part after the other."""
@@ -164,7 +163,7 @@ class Data:
 
     def _small(self) -> list[list[str]]:
         """Name the groups that interventions do not change, and those that are left out of ratios."""
-        training = small_groups(_count_rows(self.groups, self.parts["train"]), self.min_group_size)
+        training = ~self.groups.compared(self.min_group_size, _count_rows(self.groups, self.parts["train"]))
         marked = [(self.groups, training), *((own.groups, own.left_out) for own in self.comparisons)]
         return [[groups.names[group] for group in np.flatnonzero(small)] for groups, small in marked]
 
@@ -178,6 +177,7 @@ class Data:
                 "positives": int(positives[group]),
                 "attribute": comparison.attribute,
                 "left_out": bool(comparison.left_out[group]),
+                "unknown": group == comparison.groups.unknown,
             }
             for part, rows in self.parts.items()
             if len(rows)
@@ -202,7 +202,7 @@ def read_data(config: Config) -> Data:
             _check_column(table.column_names, name)
             target.check_apart(place, [name])
             unseen.append(name)
-    written = _written(table.drop_columns([*target.sources]), about.protected)
+    written = _written(table.drop_columns([*target.sources]), about)
     protected = {name: own.entries(table) for name, own in written.items()}
     positive, both = _positive(table, about, target)
     hidden = set(unseen)
@@ -211,7 +211,7 @@ def read_data(config: Config) -> Data:
         raise ValueError("No column is left for the models to see: drop fewer.")
     excluded = _matching(table.column_names, about.exclude, features.column_names)
     problem = _problem(features, positive, protected, table, about)
-    warn_of_missing(problem.protected)
+    warn_of_unknown(problem.protected)
     groups = _groups(problem.protected)
     cells = groups.codes * 2 + positive
     parts = _split(table, config.split, cells, np.random.default_rng([config.seed, 2]), problem.blocks)
@@ -256,7 +256,7 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
             f"The target {config.data.target!r} must hold two labels, got {len(labels.classes)}: models are "
             "measured by true and false positives."
         )
-    warn_of_missing(problem.protected)
+    warn_of_unknown(problem.protected)
     return _gathered(
         problem,
         (labels.classes[1 - labels.positive], labels.classes[labels.positive]),
@@ -309,12 +309,12 @@ def _gathered(
     )
 
 
-def _written(table: pa.Table, expressions: Sequence[str]) -> dict[str, Expression]:
+def _written(table: pa.Table, about: DataConfig) -> dict[str, Expression]:
     """Read the protected attributes; one with a single value raises a ValueError."""
     found = {}
-    for number, expression in enumerate(expressions):
-        place = f"data.protected[{number}]" if len(expressions) > 1 else "data.protected"
-        own = Expression.of(table.column_names, expression, place)
+    for number, expression in enumerate(about.protected):
+        place = f"data.protected[{number}]" if len(about.protected) > 1 else "data.protected"
+        own = replace(Expression.of(table.column_names, expression, place), unknown=about.unknown)
         own.check(table)
         found[expression.strip()] = own
     return found
@@ -352,9 +352,10 @@ def _comparisons(
     divisions: dict[str | None, Groups] = {None: groups}
     if config.attributes:
         divisions = {variable.name: _groups([variable]) for variable in protected}
-    found = []
+    found, sentences = [], []
     for attribute, own in divisions.items():
-        left_out = few_rows([_count_rows(own, rows) for rows in evaluated.values()], least)
+        few = few_rows([_count_rows(own, rows) for rows in evaluated.values()], least)
+        left_out = few | (np.arange(len(own)) == own.unknown)
         found.append(ComparedGroups(attribute, own, left_out))
         compared = len(own) - int(left_out.sum())
         if compared > MOST_GROUPS:
@@ -362,24 +363,24 @@ def _comparisons(
                 f"`data.protected` makes {compared} groups, too many to compare: cut numbers into a few, for "
                 'example by "age>=50".'
             )
+        told = _told(own, left_out, evaluated, least)
         if left_out.any() and compared < 2:
             raise ValueError(
-                f"{_told(own, left_out, evaluated, least)}, and fewer than two groups are left to compare: "
-                "merge groups, or lower `data.min_group_size`."
+                f"{told or 'The group of some rows is unknown'}, and fewer than two groups are left to "
+                "compare: merge groups, or lower `data.min_group_size`."
             )
-    for comparison in found:
-        if comparison.left_out.any():
-            warn_user(
-                f"{_told(comparison.groups, comparison.left_out, evaluated, least)}: ratios leave them out. "
-                "`data.min_group_size` sets the size."
-            )
+        sentences.append(told)
+    for told in filter(None, sentences):
+        warn_user(f"{told}: ratios leave them out. `data.min_group_size` sets the size.")
     return tuple(found)
 
 
 def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Rows], least: int) -> str:
-    """Name the small groups, as the beginning of a sentence."""
+    """Name the small groups, as the beginning of a sentence; empty without any."""
     sizes = {part: _count_rows(groups, rows) for part, rows in evaluated.items()}
-    small = np.flatnonzero(left_out)
+    small = [group for group in np.flatnonzero(left_out) if group != groups.unknown]
+    if not small:
+        return ""
     names = [
         f"{groups.names[group]} ({', '.join(f'{part} {counts[group]}' for part, counts in sizes.items())})"
         for group in small

@@ -182,6 +182,7 @@ def _told(
             own.positive,
             model.decisions[part].astype(int),
             sensitive_features={"group": own.groups.by_row},
+            unknown=None if own.groups.unknown is None else own.groups.titles[own.groups.unknown],
             sample_weight=own.weights,
             min_group_size=data.min_group_size,
             confidence=confidence,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
+from fado._messages import insert_parameters
 from fado.aim import check_line, demands_of, lines_of, read_rows_apart
 from fado.experiment._config import models_given
 from fado.experiment._data import data_from
@@ -52,11 +53,13 @@ GROUP_FITS = 1  # models of the groups
 FOLDS = 5  # of the models that score training rows for students
 
 
+@insert_parameters()
 def find_frontier(
     X: Any,
     y: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     ratio: str | Mapping[str, float] = "fpr_ratio",
     max_fpr: float = 0.05,
     max_fits: int = 60,
@@ -92,7 +95,9 @@ def find_frontier(
     y : array-like of shape (n_rows,)
         The target, of two classes.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-        The protected attributes; several attributes are combined into groups.
+        The protected attributes; several attributes are combined into groups. Rows with a missing value are
+        not compared.
+    {unknown}
     ratio : str or mapping of str to float, default="fpr_ratio"
         ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or ``"selection_rate_ratio"``: the lowest of the
         groups' rates over the highest; ``"equalized_odds_ratio"`` is both ``"fpr_ratio"`` and
@@ -178,6 +183,7 @@ def find_frontier(
         X,
         y,
         sensitive_features,
+        unknown=unknown,
         sample_weight=sample_weight,
         groups=groups,
         pos_label=pos_label,
@@ -203,6 +209,7 @@ def find_frontier(
         data=DataConfig(
             target=_name_of(y),
             protected=tuple(variable.name for variable in problem.protected),
+            unknown=tuple(map(str, problem.unknown)),
             min_group_size=check_count("min_group_size", min_group_size, 0, MOST_ROWS),
             given=True,
         ),
@@ -283,7 +290,7 @@ def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Pro
     parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *given))}
     for name, rows in given.items():
         if rows is not None:
-            own = read_rows_apart(rows, name)
+            own = read_rows_apart(rows, name, problem.unknown)
             parts[name] = problem.n_rows + np.arange(own.n_rows)
             problem = join_problems(problem, own, f"`{name}`")
     return problem, parts

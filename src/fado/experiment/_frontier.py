@@ -254,6 +254,7 @@ def train_choice(
     facts = Facts(
         target=config.data.target,
         protected=config.data.protected,
+        unknown=[str(value) for value in config.data.unknown],
         ratio=ratio,
         at_least=line,
         lines=choice.lines,

@@ -150,7 +150,7 @@ class Results:
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        """The groups that are too small to be compared, one dict each.
+        """The groups that are not compared, because they are too small or unknown, one dict each.
 
         It has ``group``, ``attribute`` (None if attributes are combined), and the number of rows per part.
         """

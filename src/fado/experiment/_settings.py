@@ -59,6 +59,7 @@ class DataConfig:
     target: str
     positive: str | int | float | bool | None = None
     protected: tuple[str, ...]
+    unknown: tuple[str | int | float | bool, ...] = ()
     drop: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     weight: str | None = None

@@ -402,4 +402,5 @@ def _python_call(material: Material, attribute: Protected) -> str:
         features, groups = f"X.drop(columns={names!r})", f"X[{attribute.name!r}]"
     label = "" if material.positive == 1 else f", pos_label={material.target.classes[0]!r}"
     made = f'AimedEstimator(LGBMClassifier(), ratio="{_RATIO}", at_least={LINE}{label})'
-    return f"{made}.fit({features}, y, sensitive_features={groups})"
+    unknown = f", unknown={list(material.problem.unknown)!r}" if material.problem.unknown else ""
+    return f"{made}.fit({features}, y, sensitive_features={groups}{unknown})"

@@ -24,7 +24,7 @@ from fado.exploration._material import (
     plain_number,
     quoted,
 )
-from fado.tabular import MISSING, Variable
+from fado.tabular import Variable
 
 Z = 1.959963984540054  # the normal distribution's 97.5 % quantile
 ONE_GROUP = "Only one group is large enough to be compared."
@@ -297,7 +297,7 @@ def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
     groups, found = attribute.groups, _outcomes(material, attribute.groups)
     is_number = material.target.kind == "continuous"
     gap, write, form = (difference, plain_number, "number") if is_number else (share_gap, percent, "percent")
-    parts = _quarters(attribute) if attribute.is_continuous else groups.compared
+    parts = groups.compared
     widest = [widest_gap(estimates, parts, gap, len(found)) for _, _, estimates in found]
     best = max(range(len(found)), key=lambda j: widest[j].gap.number if widest[j].known else -1.0)
     (what, rows, estimates), gaping = found[best], widest[best]
@@ -431,12 +431,6 @@ def _no_difference(what: str) -> str:
     return f"No clear difference in the {what} was found between groups: the interval of the gap contains 0."
 
 
-def _quarters(attribute: Protected) -> list[int]:
-    """List the groups that are ranges of a continuous attribute, in order."""
-    groups = attribute.groups
-    return [group for group in groups.compared if groups.names[group] != MISSING]
-
-
 def _along(
     attribute: Protected,
     which: str,
@@ -448,7 +442,7 @@ def _along(
     form: str,
 ) -> dict[str, Any]:
     """Estimate a bias by the rank correlation; if the trend turns, also by the widest gap of quarters."""
-    parts, along, known = _quarters(attribute), attribute.name, attribute.variable.known
+    parts, along, known = attribute.groups.compared, attribute.name, attribute.variable.known
     correlation = rank_correlation(rows[known], attribute.variable.labels[known])
     measure = f"rank correlation of {along} and {what}"
     if len(parts) < 2:

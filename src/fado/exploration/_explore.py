@@ -144,6 +144,7 @@ def explore(
     y: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     valuation: Valuation | None = None,
     sample_weight: Any = None,
     groups: Any = None,
@@ -168,7 +169,8 @@ def explore(
     y : array-like of shape (n_rows,)
         The target.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-        The protected attributes.
+        The protected attributes. Rows with a missing value are counted, and compared with no other.
+    {unknown}
     valuation : Valuation, optional
         The values of these rows; None computes them with `OutOfBagEntropy`. Rows without a value are left
         out. If the values contain probabilities (``OutOfBagEntropy(keep_probabilities=True)``, as those
@@ -247,7 +249,13 @@ def explore(
     if stability is not None:
         read_stability(stability)  # refuses a wrong table before rows are valued
     problem = read_problem(
-        X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
+        X,
+        y,
+        sensitive_features,
+        unknown=unknown,
+        sample_weight=sample_weight,
+        groups=groups,
+        pos_label=pos_label,
     ).with_mean_weight_one()
     material = read_material(
         problem,
@@ -320,7 +328,7 @@ def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
     if len(material.attributes) < 2:
         return None
     fine = group_rows([one.variable for one in material.attributes], quarters=True)
-    shown = show_groups(fine.codes, fine.titles, material.min_group_size)
+    shown = show_groups(fine, material.min_group_size)
     return {
         **alpha_part(finder, [one.name for one in material.attributes], fine, shown),
         "listed": listed_groups(shown),

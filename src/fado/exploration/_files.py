@@ -63,6 +63,7 @@ def explore_files(
     values: str | os.PathLike[str] | Valuation,
     target: str,
     protected: str | Sequence[str],
+    unknown: Any = None,
     sample_rows: int = 200_000,
     memory: str | int | None = None,
     drop: str | Sequence[str] | None = None,
@@ -98,6 +99,8 @@ def explore_files(
     protected : str or sequence of str
         The protected attributes: columns, or comparisons such as ``"age>=50"``, as in
         `fado.datasets.protected_from`.
+    unknown : value or list of values, optional
+        Entries of the columns of `protected` that mean the same as a missing one, such as ``"?"`` or ``-1``.
     sample_rows : int, default=200_000
         The largest number of rows that are explored.
     memory : str or int, optional
@@ -165,7 +168,9 @@ def explore_files(
     bound = memory_bound(memory)
     valuation = _open_values(values)
     source = open_source(paths)
-    roles = read_roles(source.schema, target, protected, drop=drop, weight=weight, group_names=group_names)
+    roles = read_roles(
+        source.schema, target, protected, drop=drop, weight=weight, group_names=group_names, unknown=unknown
+    )
     if not roles.attributes:
         raise ValueError("There is no protected attribute to explore: pass one as `protected`.")
     _check_values(valuation, roles, source.n_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fado._messages import list_names
 from fado.tabular import (
     MIN_GROUP_SIZE,
+    SMALL_SHARE,
     Column,
     Groups,
     Problem,
     Variable,
+    check_known,
     check_min_group_size,
     group_rows,
-    small_groups,
-    tell_small,
 )
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
@@ -38,6 +39,7 @@ _MOST_KEPT = 50  # groups of an attribute: valuators keep probabilities for no m
 
 # why a listed group is not compared
 POOLED, SMALL, UNNAMED = "shown with others", "too small to compare", "too small to compare or to name"
+OF_UNKNOWN = "the group is unknown"
 SEVERAL = "shown with others, or too small to compare"
 
 
@@ -104,6 +106,8 @@ class ShownGroups:
         The position of the pool of groups beyond the largest, which are too many to be shown.
     small : int or None
         The position of the groups that are too small to be compared: counted, but without rates.
+    unknown : int or None
+        The position of the rows whose group is unknown.
     listed : tuple of ListedGroup
         All groups, the compared ones first; those of fewer than ten rows as one, without their names.
     place : ndarray of int
@@ -114,6 +118,7 @@ class ShownGroups:
     names: tuple[str, ...]
     others: int | None = None
     small: int | None = None
+    unknown: int | None = None
     listed: tuple[ListedGroup, ...] = ()
     place: Codes = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
@@ -123,11 +128,12 @@ class ShownGroups:
     @property
     def compared(self) -> list[int]:
         """The groups that are compared with each other."""
-        return [group for group in range(len(self)) if group not in (self.others, self.small)]
+        apart = (self.others, self.small, self.unknown)
+        return [group for group in range(len(self)) if group not in apart]
 
     @property
     def rated(self) -> list[int]:
-        """The groups that have rates and means: those compared, and the pool of others."""
+        """The groups that have rates and means: those compared, the unknown one and the pool of others."""
         return [group for group in range(len(self)) if group != self.small]
 
     @property
@@ -162,36 +168,36 @@ class ShownGroups:
         return self.codes == group
 
 
-def show_groups(
-    codes: Codes, names: Sequence[str], min_group_size: int = MIN_GROUP_SIZE, *, noun: str = "groups"
-) -> ShownGroups:
+def show_groups(groups: Groups, min_group_size: int = MIN_GROUP_SIZE, *, noun: str = "groups") -> ShownGroups:
     """Choose which groups are compared, and pool the others.
 
-    Groups that are small by `fado.tabular.small_groups`, and groups of fewer than ten rows, make one pool; of
-    more than a dozen others the smallest make a second. A pool of one group has that group's name; a pool of
-    fewer than ten rows is hidden.
+    Groups that are small by `Groups.compared`, and groups of fewer than ten rows, make one pool; of more than
+    a dozen others the smallest make a second. A pool of one group has that group's name; a pool of fewer than
+    ten rows is hidden. The unknown group is shown, and not compared.
 
     Examples
     --------
     >>> import numpy as np
-    >>> groups = show_groups(np.repeat([0, 1, 2, 3], [30, 20, 7, 4]), ("a", "b", "c", "d"))
-    >>> groups.names, groups.sizes, groups.compared
+    >>> groups = Groups(np.repeat([0, 1, 2, 3], [30, 20, 7, 4]), tuple("abcd"), tuple("abcd"))
+    >>> shown = show_groups(groups)
+    >>> shown.names, shown.sizes, shown.compared
     (('a', 'b', '(2 small groups)'), array([30, 20, 11]), [0, 1])
     """
-    sizes = np.bincount(codes, minlength=len(names))
+    sizes, names = groups.sizes, groups.titles
     too_few = (sizes > 0) & (sizes < FEWEST_MEMBERS)
-    small = small_groups(sizes, min_group_size) | too_few
+    unknown = [] if groups.unknown is None or too_few[groups.unknown] else [groups.unknown]
+    small = ~groups.compared(min_group_size) | too_few
     by_size = np.argsort(-sizes, kind="stable")
     large = [int(group) for group in by_size if sizes[group] and not small[group]]
     n_kept = len(large) if len(large) <= MOST_GROUPS else MOST_GROUPS - 1
     kept, rest = sorted(large[:n_kept]), large[n_kept:]
-    left = [int(group) for group in by_size if small[group]]
+    left = [int(group) for group in by_size if small[group] and group not in unknown]
 
     place = np.full(len(names), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     shown = [names[group] for group in kept]
     pools: dict[str, int | None] = {}
-    for pool, word in ((rest, "other"), (left, "small")):
+    for pool, word in ((unknown, "unknown"), (rest, "other"), (left, "small")):
         hidden = not pool or sizes[pool].sum() < FEWEST_MEMBERS
         pools[word] = None if hidden else len(shown)
         if not hidden:
@@ -199,8 +205,8 @@ def show_groups(
             shown.append(names[pool[0]] if len(pool) == 1 else f"({len(pool)} {word} {noun})")
     listed = [
         ListedGroup(names[group], int(sizes[group]), note, (group,))
-        for groups, note in ((kept, None), (rest, POOLED), (left, SMALL))
-        for group in groups
+        for members, note in ((kept, None), (unknown, OF_UNKNOWN), (rest, POOLED), (left, SMALL))
+        for group in members
         if not too_few[group]
     ]
     if too_few.any():
@@ -208,7 +214,8 @@ def show_groups(
         word = noun if len(members) > 1 else noun.removesuffix("s")
         name = f"({len(members)} {word} of fewer than {FEWEST_MEMBERS} rows)"
         listed.append(ListedGroup(name, int(sizes[too_few].sum()), UNNAMED, members))
-    return ShownGroups(place[codes], tuple(shown), pools["other"], pools["small"], tuple(listed), place)
+    places = pools["other"], pools["small"], pools["unknown"]
+    return ShownGroups(place[groups.codes], tuple(shown), *places, tuple(listed), place)
 
 
 def listed_groups(
@@ -236,18 +243,23 @@ def tell_left_out(groups: ShownGroups, speak: Callable[[str], str], min_group_si
     Examples
     --------
     >>> import numpy as np
-    >>> groups = show_groups(np.repeat([0, 1, 2], [3000, 2993, 7]), ("a", "b", "c"))
-    >>> tell_left_out(groups, repr, 30)
+    >>> groups = Groups(np.repeat([0, 1, 2], [3000, 2993, 7]), tuple("abc"), tuple("abc"))
+    >>> tell_left_out(show_groups(groups), repr, 30)
     '1 group of fewer than 10 rows (7 rows) is not compared and not named.'
     """
     sentences = []
-    small, unnamed, pooled = (
-        [one for one in groups.listed if one.note == note] for note in (SMALL, UNNAMED, POOLED)
+    small, unnamed, pooled, unknown = (
+        [one for one in groups.listed if one.note == note] for note in (SMALL, UNNAMED, POOLED, OF_UNKNOWN)
     )
+    for one in unknown:
+        sentences.append(f"The group of {one.rows:,} rows is unknown: they are compared with no other.")
     if small:
         names, sizes = [speak(one.name) for one in small], [one.rows for one in small]
-        told = tell_small(names, sizes, np.ones(len(small), dtype=bool), min_group_size)
-        sentences.append(f"{told} {'is' if len(small) == 1 else 'are'} not compared.")
+        told = list_names([f"{name} ({size} rows)" for name, size in zip(names, sizes, strict=True)])
+        sentences.append(
+            f"Group{'s' if len(small) > 1 else ''} {told}, with fewer than {min_group_size} rows and less "
+            f"than {100 * SMALL_SHARE:g} % of the table, {'is' if len(small) == 1 else 'are'} not compared."
+        )
     for one in unnamed:
         in_all, verb = ("", "is") if len(one.members) == 1 else (" in all", "are")
         told = f"{one.name[1:-1]} ({one.rows} rows{in_all})"
@@ -398,7 +410,7 @@ class Material:
             middle = float(np.median(target.labels))
             codes = (target.labels > middle).astype(np.int64)
             names = (f"up to {middle:.4g}", f"over {middle:.4g}")
-        return show_groups(codes, names, 0, noun="labels")
+        return show_groups(Groups(codes, names, names), 0, noun="labels")
 
     def row_number(self, row: int) -> int:
         """Give the position of an explored row in the user's table."""
@@ -502,6 +514,7 @@ def read_material(
             f"`valuation` has {len(valuation)} rows and X has {problem.n_rows}: pass the valuation of the "
             "same rows."
         )
+    check_known(problem.protected)
     check_variables("valuation", valuation, [one.name for one in problem.protected], "sensitive_features")
     check_alignment(valuation, problem)
     names = [variable.name for variable in problem.variables]
@@ -541,7 +554,7 @@ def _attributes(
     for variable, position in zip(problem.protected, problem.positions, strict=True):
         cut = variable.take(rows)
         fine = _readable(group_rows([cut], quarters=True), cut)
-        shown = show_groups(fine.codes, fine.titles, min_group_size)
+        shown = show_groups(fine, min_group_size)
         yield Protected(cut, fine, shown, position, None if sampled is None else sampled.groups_of(cut))
 
 

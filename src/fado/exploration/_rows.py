@@ -36,7 +36,7 @@ from fado.exploration._slices import (
     permutation_z,
 )
 from fado.metrics import RATIO_NAMES, measure
-from fado.tabular import MIN_GROUP_SIZE, MISSING, group_rows, small_groups
+from fado.tabular import MIN_GROUP_SIZE, group_rows
 from fado.valuation import Scale, Valuation
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _entry(material: Material, row: np.intp, told: dict[str, Any], show_rows: bo
         for column in material.problem.table.columns:
             value = column.data[place].as_py()
             if value is None or value != value:
-                value = MISSING
+                value = "(missing)"
             elif column.levels is not None:
                 value = column.levels[value]
             features.append([column.name, str(value)])
@@ -341,8 +341,9 @@ def cell_effects(
     --------
     >>> import numpy as np
     >>> from fado.exploration._material import show_groups
-    >>> groups = show_groups(np.repeat([0, 1], [25, 20]), ("a", "b"))
-    >>> labels = show_groups(np.repeat([0, 1, 0], [15, 10, 20]), ("no", "yes"))
+    >>> from fado.tabular import Groups
+    >>> groups = show_groups(Groups(np.repeat([0, 1], [25, 20]), ("a", "b"), ("a", "b")))
+    >>> labels = show_groups(Groups(np.repeat([0, 1, 0], [15, 10, 20]), ("no", "yes"), ("no", "yes")))
     >>> for cell in cell_effects(groups, labels, np.repeat([0.5, -1.0, 0.25], [15, 10, 20]), None):
     ...     print(cell["group"], cell["label"], cell["rows"], cell["ratio_effect"])
     a no 15 7.5
@@ -481,9 +482,9 @@ def _level_now(material: Material, attribute: Protected) -> dict[str, float] | N
         return None
     (positive, scores), weights = scored, material.weights
     groups = group_rows([attribute.variable])
-    small = small_groups(groups.sizes, MIN_GROUP_SIZE)
+    left_out = ~groups.compared(MIN_GROUP_SIZE)
     measured, _ = measure(
-        positive, scores, groups.codes, groups.names, max_fpr=budget, sample_weight=weights, left_out=small
+        positive, scores, groups.codes, groups.names, max_fpr=budget, sample_weight=weights, left_out=left_out
     )
     performance = {
         "tpr_at_fpr": measured["tpr"],

@@ -29,7 +29,7 @@ from fado.exploration._material import (
     ShownGroups,
     written,
 )
-from fado.tabular import MISSING, Variable
+from fado.tabular import Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
 
@@ -114,7 +114,7 @@ def _bin_variable(variable: Variable, number: int, sample: Rows) -> BinnedColumn
     if variable.kind == "continuous":
         return replace(_cuts(number, variable.name, variable.labels, sample), is_feature=False)
     codes, names = variable.labels.astype(np.int32), [str(value) for value in variable.classes]
-    if names[-1] == MISSING:
+    if variable.has_missing:
         codes = np.where(codes == len(names) - 1, np.int32(-1), codes)
         names.pop()
     return replace(_levels(number, variable.name, codes, names, sample), is_feature=False)

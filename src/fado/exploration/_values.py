@@ -29,7 +29,7 @@ from fado.exploration._material import (
 )
 from fado.exploration._slices import SliceFinder, SlicePool, usable_utilities
 from fado.interventions import PrevalenceSampling, minmax
-from fado.tabular import Groups, Variable, mean_one, small_groups
+from fado.tabular import Groups, Variable, mean_one
 from fado.valuation import read_stability
 
 BINS = 20
@@ -348,8 +348,7 @@ def alpha_part(
 
 def _sampling(material: Material, fine: Groups) -> PrevalenceSampling | None:
     """Give the sampler, if there are a positive label and two groups whose rates it can equalise."""
-    n_small = int(small_groups(fine.sizes, material.min_group_size).sum())
-    if material.is_positive is None or len(fine) - n_small < 2:
+    if material.is_positive is None or fine.compared(material.min_group_size).sum() < 2:
         return None
     return PrevalenceSampling(material.is_positive, fine, min_group_size=material.min_group_size)
 

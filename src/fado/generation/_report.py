@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._checks import seed_from
+from fado._messages import insert_parameters
 from fado.engine import LightGBMEngine, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.generation._making import draw_donors, draw_parents, row_keys
@@ -26,11 +27,13 @@ FOLDS = 5  # of the model that distinguishes made rows from real ones
 MOST_ROWS = 2_000  # of each kind, for the search of nearest rows
 
 
+@insert_parameters()
 def generation_report(
     X: Any,
     y: Any,
     sensitive_features: Any = None,
     *,
+    unknown: Any = None,
     validation: Any,
     pos_label: Any = None,
     max_fpr: float = 0.05,
@@ -44,6 +47,7 @@ def generation_report(
     X, y, sensitive_features
         The rows to make others from, as for `UtilityAwareOverSampler`. All rows of a label and group are
         equally likely to be parents.
+    {unknown}
     validation : tuple of (X, y, sensitive_features)
         Real rows to compare with, not used to make rows.
     pos_label : label, optional
@@ -92,8 +96,8 @@ def generation_report(
     >>> report["rows"], report["validation"], round(report["told_apart"], 1)
     (3000, 1000, 0.5)
     """
-    problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
-    validated = replace(read_validation(validation), pos_label=pos_label)
+    problem = read_problem(X, y, sensitive_features, unknown=unknown, pos_label=pos_label)
+    validated = replace(read_validation(validation, unknown), pos_label=pos_label)
     _check_labels(problem, validated)
     seed = seed_from(random_state)
     made = _made_again(problem, seed, n_jobs)

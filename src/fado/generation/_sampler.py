@@ -19,7 +19,7 @@ from fado._checks import MOST_ROWS, check_choice, check_count, check_share, skle
 from fado._memory import check_room_for
 from fado._messages import insert_parameters, list_names, warn_user
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
-from fado.interventions import BaseIntervention, TrainingSet
+from fado.interventions import BaseIntervention, TrainingSet, warn_of_small
 from fado.tabular import (
     MIN_GROUP_SIZE,
     Groups,
@@ -27,8 +27,6 @@ from fado.tabular import (
     Problem,
     check_min_group_size,
     read_problem,
-    small_groups,
-    tell_small,
 )
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
@@ -136,7 +134,11 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
 
     uses_values = True
     _sampling_type = "over-sampling"
-    __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
+    __metadata_request__fit_resample: ClassVar = {
+        "sensitive_features": True,
+        "unknown": True,
+        "valuation": True,
+    }
     synthetic_: npt.NDArray[np.bool_]
     parents_: npt.NDArray[np.intp]
     sensitive_features_: Any
@@ -177,6 +179,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
@@ -189,10 +192,10 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             The features, of any kind; a sparse matrix only if rows are repeated.
         {y}
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes. The groups are the combinations of several attributes. Missing values
-            are a separate group. Without any, all rows are one group: then only a `sampling_strategy` makes
-            rows, and without one a warning is given.
-        {valuation, sample_weight, groups}
+            The protected attributes. The groups are the combinations of several attributes. No rows are made
+            of those with a missing value, and they count in no rate. Without any, all rows are one group:
+            then only a `sampling_strategy` makes rows, and without one a warning is given.
+        {unknown, valuation, sample_weight, groups}
 
         Returns
         -------
@@ -205,13 +208,19 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             X,
             y,
             sensitive_features=sensitive_features,
+            unknown=unknown,
             valuation=valuation,
             sample_weight=sample_weight,
             groups=groups,
         )
         target, pos_label = self._target(y), self.pos_label
         problem = read_problem(
-            X, target, sensitive_features, sample_weight=sample_weight, pos_label=pos_label
+            X,
+            target,
+            sensitive_features,
+            unknown=unknown,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
         )
         parents, donors = fitted.parents_, None
         rows = np.concatenate([np.arange(problem.n_rows), parents])
@@ -241,7 +250,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             raise ValueError(
                 f"`y` has only one class ({labels.classes[0]!r}): there are no positive rates to match."
             )
-        compared = ~small_groups(groups.sizes, self.min_group_size)
+        compared = groups.compared(self.min_group_size)
         cells = Cells.of(labels, groups, compared, sample_weight)
         if self.sampling_strategy is not None:
             plan = counts_asked_for(cells, self.sampling_strategy)
@@ -263,11 +272,11 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
                 "Pass protected attributes as `sensitive_features`."
             )
         elif not cells.compared.all() and not asked and self.strength > 0:
-            subject = tell_small(names, cells.groups.sizes, ~cells.compared, self.min_group_size)
-            alone = "" if cells.compared.sum() > 1 else " There are no two others to compare: no row is made."
-            warn_user(
-                f"{subject} cannot be compared: no rows are made there, and their rates are not used."
-                f"{alone} `min_group_size=0` compares them too."
+            warn_of_small(
+                cells.groups,
+                self.min_group_size,
+                outcome="no rows are made there, and their rates are not used",
+                alone="no row is made",
             )
         elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
             warn_user(

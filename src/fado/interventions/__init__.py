@@ -6,6 +6,7 @@ Names that are imported `as` themselves are for the other packages of FADO, not 
 from fado.interventions._base import BaseIntervention, NoIntervention, TrainingSet
 from fado.interventions._base import row_utilities as row_utilities
 from fado.interventions._base import value_rows as value_rows
+from fado.interventions._base import warn_of_small as warn_of_small
 from fado.interventions._changes import FilesChange, GroupChange
 from fado.interventions._estimator import FairlearnGrid, ReweighedEstimator
 from fado.interventions._large import reweigh_files, sample_files

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 from abc import ABCMeta, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,8 +22,7 @@ from fado.tabular import (
     deal_rows,
     note_features,
     read_problem,
-    tell_small,
-    warn_of_missing,
+    warn_of_unknown,
     weights_of,
 )
 from fado.utility import LinearUtility
@@ -111,7 +109,11 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     uses_values: ClassVar[bool] = False
     changes: ClassVar[Literal["rows", "weights"]] = "rows"
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "unknown": True,
+        "valuation": True,
+    }
     training_set_: TrainingSet
 
     @insert_parameters()
@@ -121,6 +123,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
@@ -131,9 +134,10 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         ----------
         {X, y}
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes. The groups are the combinations of several attributes. Missing values
-            are a separate group. Without any attribute all rows are one group, with a warning.
-        {valuation}
+            The protected attributes. The groups are the combinations of several attributes. Rows with a
+            missing value stay as they are and count in no rate. Without any attribute all rows are one group,
+            with a warning.
+        {unknown, valuation}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the groups' rates, such as survey weights.
         {groups}
@@ -150,6 +154,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
             X,
             self._target(y),
             sensitive_features,
+            unknown=unknown,
             sample_weight=sample_weight,
             groups=groups,
             pos_label=getattr(self, "pos_label", None),
@@ -157,13 +162,14 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         labels, members = no_cells(problem.n_rows)
         if self._counts_cells:
             labels, members = problem.labels, problem.groups
-            warn_of_missing(problem.protected)
+            warn_of_unknown(problem.protected)
         utilities, learned = None, {}
         if self.uses_values:
             given = {
                 "X": X,
                 "y": self._target(y),
                 "sensitive_features": sensitive_features,
+                "unknown": unknown,
                 "sample_weight": sample_weight,
                 "groups": groups,
             }
@@ -409,25 +415,18 @@ def no_utilities(n_unknown: int, n_rows: int, first: int) -> ValueError:
     )
 
 
-def warn_of_small(
-    names: Sequence[str],
-    sizes: npt.NDArray[np.integer],
-    compared: npt.NDArray[np.bool_],
-    min_group_size: int,
-    *,
-    outcome: str,
-    alone: str,
-) -> None:
-    """Warn of groups that are too small to be compared, and if fewer than two others are left.
+def warn_of_small(groups: Groups, min_group_size: int, *, outcome: str, alone: str) -> None:
+    """Warn of groups that are too small to be compared, and if fewer than two are compared.
 
     `outcome` is what happens to small groups' rows, `alone` to all rows if fewer than two groups are left.
     """
+    compared = groups.compared(min_group_size)
     if compared.all():
         return
-    subject = tell_small(names, sizes, ~compared, min_group_size)
-    warn_user(f"{subject} cannot be compared: {outcome}. `min_group_size=0` compares them too.")
+    if told := groups.tell_small("not compared", min_group_size):
+        warn_user(f"{told}: {outcome}. `min_group_size=0` compares them too.")
     if compared.sum() < 2:
-        left = [names[group] for group in np.flatnonzero(compared).tolist()]
+        left = [groups.names[group] for group in np.flatnonzero(compared).tolist()]
         only = f"Only group {left[0]} is" if left else "No group is"
         warn_user(f"{only} left to compare, so there is no other rate to match: {alone}.")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.tabular import Groups, Labels, small_groups
+from fado.tabular import Groups, Labels
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,8 +24,8 @@ class GroupChange:
     ----------
     title : str
         The group's name.
-    is_small : bool
-        Whether the group was too small to be compared.
+    reason : str
+        Why the group was not compared: ``"small"`` or ``"unknown"``; empty if it was.
     rows, rows_after : int
         The number of rows; after, of those that are kept with a weight above 0.
     weight, weight_after : float
@@ -41,13 +41,13 @@ class GroupChange:
 
     Examples
     --------
-    >>> women = GroupChange("f", False, 4, 2, 4.0, 2.0, 4.0, 2.0, 1.0, 1.0)
+    >>> women = GroupChange("f", "", 4, 2, 4.0, 2.0, 4.0, 2.0, 1.0, 1.0)
     >>> women.positive_rate, women.positive_rate_after, women.effective_size_after
     (0.25, 0.5, 2)
     """
 
     title: str
-    is_small: bool
+    reason: str
     rows: int
     rows_after: int
     weight: float
@@ -78,13 +78,13 @@ class GroupChange:
         return _effective_size(self.weight_after, self.squares_after)
 
     @classmethod
-    def joined(cls, title: str, changes: Sequence[GroupChange], *, is_small: bool = False) -> GroupChange:
+    def joined(cls, title: str, changes: Sequence[GroupChange], *, reason: str = "") -> GroupChange:
         """Add up several groups under one title."""
         sums: dict[str, Any] = {}
         for name in [own.name for own in fields(cls)][2:]:
             parts = [getattr(own, name) for own in changes]
             sums[name] = None if None in parts else sum(parts)
-        return cls(title, is_small, **sums)
+        return cls(title, reason, **sums)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,6 @@ def change_of(
 ) -> FilesChange:
     """Add up the changes of the groups, given the factors of the rows' weights."""
     sizes = groups.sizes
-    small = small_groups(sizes, min_group_size)
     kept = np.zeros(len(groups), dtype=np.int64)
     sums = np.zeros((2, 3, len(groups)))  # before and after: of weights, of squares, of positives' weights
     for first in range(0, len(factors), _ROWS_AT_A_TIME):  # few at a time, which takes no memory
@@ -149,11 +148,12 @@ def change_of(
         for total, own in zip(sums, (before, before * factors[rows]), strict=True):
             for each, amounts in zip(total, (own, own**2, own * positive), strict=True):
                 each += np.bincount(codes, amounts, len(groups))
-    columns = [small, sizes, kept, *sums.transpose(1, 0, 2).reshape(6, -1)]  # as `GroupChange` has them
+    columns = [sizes, kept, *sums.transpose(1, 0, 2).reshape(6, -1)]  # as `GroupChange` has them
     if labels.positive is None:
         columns = columns[:-2]
+    reasons = groups.reasons(min_group_size)
     changes = [
-        GroupChange(groups.titles[group], *(own[group].item() for own in columns))
+        GroupChange(groups.titles[group], reasons[group], *(own[group].item() for own in columns))
         for group in np.argsort(-sizes, kind="stable").tolist()
     ]
     label = None if labels.positive is None else labels.classes[labels.positive]

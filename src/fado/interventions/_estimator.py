@@ -74,9 +74,10 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing. Where routing is
-    switched on, a search or a pipeline passes them on. Cross-validation takes the rows of each fold from a
-    Series, a DataFrame, an array or a `Valuation`, but not from a dict. Names of columns of X always work.
+    `sensitive_features`, `unknown` and `valuation` are requested in scikit-learn's metadata routing. Where
+    routing is switched on, a search or a pipeline passes them on. Cross-validation takes the rows of each
+    fold from a Series, a DataFrame, an array or a `Valuation`, but not from a dict. Names of columns of X
+    always work.
 
     See Also
     --------
@@ -107,7 +108,11 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
            [0.67, 0.33]])
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "unknown": True,
+        "valuation": True,
+    }
 
     def __init__(self, estimator: Any, reweigher: Any) -> None:
         self.estimator = estimator
@@ -120,6 +125,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         valuation: Any = None,
         sample_weight: Any = None,
         **fit_params: Any,
@@ -130,7 +136,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array, sparse matrix, or table that the estimator takes
             The features.
-        {y, sensitive_features, valuation}
+        {y, sensitive_features, unknown, valuation}
         sample_weight : array-like of shape (n_rows,), optional
             The estimator is trained with these weights times the reweigher's. The reweigher itself counts
             rows by them only after ``reweigher.set_fit_request(sample_weight=True)``.
@@ -157,6 +163,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         told = {"sensitive_features": sensitive_features, "valuation": valuation}
+        if unknown is not None:
+            told["unknown"] = unknown
         if sample_weight is not None and _requests_weights(self.reweigher):
             told["sample_weight"] = sample_weight
         reweigher = clone(self.reweigher).fit(X, y, **told)
@@ -293,14 +301,16 @@ class FairlearnGrid(BaseIntervention):
             _Recorder(), getattr(reductions, self.constraint)(), grid_size=_GRID_SIZE
         )
         positive = labels.is_positive
-        rows = np.arange(len(positive))
+        known = np.flatnonzero(groups.codes != groups.unknown)  # the other rows stay as they are
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of pandas, about fairlearn's own code
-            grid.fit(rows[:, None], positive.astype(int), sensitive_features=groups.codes)
+            grid.fit(known[:, None], positive[known].astype(int), sensitive_features=groups.codes[known])
         chosen = grid.predictors_[round(self.point * (len(grid.predictors_) - 1))]
         if not isinstance(chosen, _Recorder):
             raise ValueError("This point of fairlearn's grid leaves only one label: choose another `point`.")
-        return TrainingSet(rows, chosen.weights, labels=chosen.learnt)
+        weights, learnt = np.ones(len(positive)), positive.copy()
+        weights[known], learnt[known] = chosen.weights, chosen.learnt
+        return TrainingSet(np.arange(len(positive)), weights, labels=learnt)
 
 
 class _Recorder:

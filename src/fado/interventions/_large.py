@@ -43,12 +43,13 @@ from fado.tabular import (
     LabelPattern,
     Labels,
     Variable,
+    check_known,
     column_from,
     group_rows,
     in_blocks,
     labels_of,
     open_source,
-    warn_of_missing_rows,
+    warn_of_unknown_rows,
 )
 from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
 from fado.valuation import Valuation
@@ -90,6 +91,7 @@ def sample_files(
     *,
     target: str,
     protected: str | Sequence[str],
+    unknown: Any = None,
     out: str | os.PathLike[str],
     values: str | os.PathLike[str] | None = None,
     intervention: BaseIntervention | None = None,
@@ -116,7 +118,10 @@ def sample_files(
         The column of labels, or a comparison such as ``"amount>=1000"``, whose labels are True and False.
     protected : str or sequence of str
         The protected attributes: columns, or comparisons such as ``"age>=50"``, as
-        `fado.datasets.protected_from` accepts them. The groups are the combinations of several.
+        `fado.datasets.protected_from` accepts them. The groups are the combinations of several. Rows with a
+        missing value are counted as unknown; they stay as they are and count in no rate.
+    unknown : value or list of values, optional
+        Entries of the columns of `protected` that mean the same as a missing one, such as ``"?"`` or ``-1``.
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
         or empty. It appears only when all rows are written.
@@ -179,7 +184,7 @@ def sample_files(
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
     files = _Files(
-        paths, sampler, "rows", target, protected, out, values, weight, memory, progress, group_names
+        paths, sampler, "rows", target, protected, unknown, out, values, weight, memory, progress, group_names
     )
     group_size = _row_group_rows(len(files.source.schema.names))
     rows, chosen = files.decide(getattr(sampler, "pos_label", None), group_size)
@@ -204,6 +209,7 @@ def reweigh_files(
     *,
     target: str,
     protected: str | Sequence[str],
+    unknown: Any = None,
     out: str | os.PathLike[str],
     values: str | os.PathLike[str] | None = None,
     intervention: BaseIntervention | None = None,
@@ -220,7 +226,7 @@ def reweigh_files(
 
     Parameters
     ----------
-    {paths, target, protected}
+    {paths, target, protected, unknown}
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
         or empty. There is one column, ``weight``, and its rows are in the order of the table.
@@ -273,7 +279,8 @@ def reweigh_files(
     """
     reweigher = UtilityAwareReweigher() if intervention is None else intervention
     files = _Files(
-        paths, reweigher, "weights", target, protected, out, values, weight, memory, progress, group_names
+        *(paths, reweigher, "weights", target, protected, unknown, out, values, weight),
+        *(memory, progress, group_names),
     )
     rows, chosen = files.decide(positive)
     if chosen.weights is not None and len(chosen.rows) == len(rows):
@@ -311,6 +318,7 @@ class _Files:
         changes: str,
         target: str,
         protected: str | Sequence[str],
+        unknown: Any,
         out: str | os.PathLike[str],
         values: str | os.PathLike[str] | None,
         weight: str | None,
@@ -332,7 +340,12 @@ class _Files:
         self._memory = memory_bound(memory)
         self.source, self.out = open_source(paths), Path(out)
         self._roles = name_roles(
-            self.source.schema, target, protected, weight=weight, group_names=group_names
+            self.source.schema,
+            target,
+            protected,
+            weight=weight,
+            group_names=group_names,
+            unknown=unknown,
         )
         if intervention.uses_values and values is None:
             raise ValueError(
@@ -409,11 +422,12 @@ class _Files:
             for own, codes in zip(variables, np.array(joint.seen, dtype=np.int64).T, strict=True)
         ]  # of every combination
         if counts_cells:
+            check_known(variables[1:])
             sizes = np.bincount(combination, minlength=len(joint))
             for own, codes in zip(variables[1:], classes[1:], strict=True):
                 if own.has_missing:
                     missing = int(sizes[codes == len(own.classes) - 1].sum())
-                    warn_of_missing_rows(own, missing, len(combination))
+                    warn_of_unknown_rows(own, missing, len(combination))
         crossed = [
             replace(own, labels=codes)
             for own, codes in zip(variables[1:], classes[1:], strict=True)

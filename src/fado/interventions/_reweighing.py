@@ -27,7 +27,6 @@ from fado.tabular import (
     Problem,
     check_min_group_size,
     mean_one,
-    small_groups,
 )
 from fado.utility import LinearUtility
 
@@ -50,12 +49,9 @@ class _BaseReweigher(BaseIntervention):
         """Return the index, labels and groups of the rows of compared groups; warn of the others."""
         groups = occurring(groups)
         names, counts = groups.names, _rows_per_cell(groups, labels)
-        sizes = counts.sum(axis=1)
-        compared = ~small_groups(sizes, self.min_group_size)
+        compared = groups.compared(self.min_group_size)
         warn_of_small(
-            names,
-            sizes,
-            compared,
+            groups,
             self.min_group_size,
             outcome="their rows get the factor 1, and they count in no rate",
             alone="every row gets the factor 1",

@@ -20,7 +20,6 @@ from fado.tabular import (
     Labels,
     Problem,
     check_min_group_size,
-    small_groups,
     take_rows,
 )
 from fado.utility import LinearUtility
@@ -87,7 +86,7 @@ class PrevalenceSampling:
             )
             for rows in (positive, ~positive)
         )
-        self.compared = ~small_groups(groups.sizes, min_group_size)
+        self.compared = groups.compared(min_group_size)
         self._rates = self._positive_rates()
         sizes = np.where(self.compared, self.positives + self.negatives, 0)
         thick = sizes * _THICK >= sizes.sum()
@@ -145,9 +144,7 @@ class PrevalenceSampling:
         """Warn of groups that are not changed or lack a label, and of thin groups with the highest rate."""
         names = self._groups.names
         warn_of_small(
-            names,
-            self._groups.sizes,
-            self.compared,
+            self._groups,
             self._min_group_size,
             outcome="all their rows are kept, and they count in no rate",
             alone="every row is kept",
@@ -271,7 +268,11 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     """Base class of the samplers: the negatives of least utility are dropped first."""
 
     _sampling_type = "clean-sampling"
-    __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
+    __metadata_request__fit_resample: ClassVar = {
+        "sensitive_features": True,
+        "unknown": True,
+        "valuation": True,
+    }
     sample_indices_: npt.NDArray[np.integer[Any]]
     sampling_strategy_: dict[Any, int]
     target_rate_: float
@@ -283,6 +284,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
@@ -300,6 +302,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             X,
             y,
             sensitive_features=sensitive_features,
+            unknown=unknown,
             valuation=valuation,
             sample_weight=sample_weight,
             groups=groups,

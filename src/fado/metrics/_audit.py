@@ -16,6 +16,7 @@ from fado._checks import check_count
 from fado._messages import insert_parameters
 from fado.metrics._evaluate import evaluate
 from fado.metrics._inputs import (
+    MIN_GROUP_SIZE,
     Bools,
     Floats,
     Target,
@@ -43,9 +44,7 @@ if TYPE_CHECKING:
 
     from fado.tabular import Groups, Variable
 
-UNKNOWN = "(unknown)"
 MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables
-_SMALL_ROWS, _SMALL_SHARE = 30, 0.01
 _BINS = 5  # of scores, for calibration
 RATES = {  # what to say of a group without members, and if no group has events
     "selection_rate": ("no rows", "nobody is selected in any group"),
@@ -67,7 +66,8 @@ class Audit:
         One row per group of every attribute and of every combination of attributes: ``attribute``, ``group``,
         ``rows``, ``positives``, ``selected``, the rates ``selection_rate``, ``tpr``, ``fpr``, ``fnr`` and
         ``precision``, each with ``_low`` and ``_high``, ``impact_ratio`` (the selection rate over the highest
-        one) with its interval, ``compared``, and the ``reason`` why a group is not compared.
+        one) with its interval, ``compared``, and the ``reason`` why a group is not compared. Of groups of
+        fewer than `least_shown` rows, only ``rows`` are shown.
     ratios : DataFrame
         One row per attribute and rate: the lowest rate over the highest with its interval, the two groups
         that have these rates, and the ``reason`` if the ratio is undefined.
@@ -89,7 +89,7 @@ class Audit:
     >>> from fado.metrics import audit
     >>> y_true, decisions = [0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0]
     >>> sex = {"sex": list("mmmfff")}
-    >>> report = audit(y_true, decisions, sensitive_features=sex)
+    >>> report = audit(y_true, decisions, sensitive_features=sex, least_shown=0)
     >>> print(str(report).splitlines()[0])
     Audit of 6 rows by sex, 4 selected
     >>> line = report.ratios.set_index("ratio").loc["tpr_ratio"]
@@ -176,19 +176,21 @@ def audit(
     scores_or_decisions: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     max_fpr: float = 0.05,
     threshold: float | None = None,
     budget: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
-    min_group_size: int = _SMALL_ROWS,
+    min_group_size: int = MIN_GROUP_SIZE,
     least_share: float | None = None,
+    least_shown: int = 10,
     confidence: float = 0.95,
 ) -> Audit:
     """Audit decisions by group, from predictions alone: no model and no training rows are needed.
 
     Every protected attribute is audited, and every combination of several. Rows whose group is unknown are
-    counted on a separate line, and are not compared.
+    counted on a separate line, ``unknown``, and are not compared.
 
     Parameters
     ----------
@@ -199,6 +201,7 @@ def audit(
         [0, 1], which a threshold turns into decisions.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. An attribute of numbers may have at most 20 different ones.
+    {unknown}
     max_fpr : float, default=0.05
         For scores: the share of negatives that may be selected. It sets the threshold on these rows.
     threshold : float, optional
@@ -212,6 +215,9 @@ def audit(
     least_share : float, optional
         Use this instead of `min_group_size`: groups with a smaller share of the rows whose group is known are
         not compared. New York's Local Law 144 allows 0.02.
+    least_shown : int, default=10
+        Of groups with fewer rows than this only the number of rows is shown, because rates of a few rows tell
+        about single people; they are not compared. 0 shows all groups.
     {confidence}
 
     Returns
@@ -238,7 +244,8 @@ def audit(
     --------
     >>> from fado.metrics import audit
     >>> hired = [1, 1, 1, 0, 1, 0, 0, 0]
-    >>> report = audit(None, hired, sensitive_features={"sex": list("mmmmffff")})
+    >>> sex = {"sex": list("mmmmffff")}
+    >>> report = audit(None, hired, sensitive_features=sex, least_shown=0)
     >>> columns = ["attribute", "group", "rows", "selection_rate", "impact_ratio"]
     >>> report.frame[columns].round(2)
       attribute group  rows  selection_rate  impact_ratio
@@ -249,6 +256,7 @@ def audit(
 
     check_between("confidence", confidence)
     check_count("min_group_size", min_group_size, 0, 10**12)
+    check_count("least_shown", least_shown, 0, 10**12)
     if least_share is not None and not (isinstance(least_share, int | float) and 0 <= least_share < 1):
         raise ValueError(f"`least_share` must be in [0, 1), got {least_share!r}.")
     target = None if y_true is None else encode_target(y_true, pos_label)
@@ -258,17 +266,16 @@ def audit(
     if positive is not None:
         rows_of_weight(weights, positive)  # refuses a label without weight, as all metrics do
     selected, scores, about = _decide(target, scores_or_decisions, max_fpr, threshold, budget, weights)
-    variables = _attributes(sensitive_features, n_rows)
+    variables = _attributes(sensitive_features, n_rows, unknown)
     rows = _Rows(positive, selected, scores, weights, 1 - confidence)
-    parts = [_Part(rows, own, min_group_size, least_share) for own in _combinations(variables)]
+    limits = min_group_size, least_share, least_shown
+    parts = [_Part(rows, own, *limits) for own in _combinations(variables)]
     frame = _joined(part.groups() for part in parts)
     law, calibration = frame, None
     if scores is not None:  # the law counts scores above the median
         middle = (n_rows - 1) // 2  # no score is between the lower of two middle ones and their mean
         above = replace(rows, selected=scores > np.partition(scores, middle)[middle])
-        law = _joined(
-            _Part(above, own, min_group_size, least_share).groups() for own in _combinations(variables)
-        )
+        law = _joined(_Part(above, own, *limits).groups() for own in _combinations(variables))
         if positive is not None:
             calibration = _joined(part.calibration() for part in parts)
     about = {
@@ -281,6 +288,7 @@ def audit(
         "confidence": confidence,
         "min_group_size": min_group_size,
         "least_share": least_share,
+        "least_shown": least_shown,
         "weighted": weights is not None,
     }
     ratios, pairs = _joined(part.ratios() for part in parts), _joined(part.pairs() for part in parts)
@@ -349,11 +357,11 @@ def _decide(
     return predicted_positive(scores, at), scores, about
 
 
-def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
+def _attributes(sensitive_features: Any, n_rows: int, unknown: Any) -> list[Variable]:
     """Read the protected attributes; refuse those of another length, of numbers, and all unknown ones."""
-    from fado.tabular import attribute_columns, variable_from
+    from fado.tabular import attribute_columns, check_known, variable_from
 
-    columns = attribute_columns(sensitive_features)
+    columns = attribute_columns(sensitive_features, unknown)
     if not columns:
         raise ValueError("`sensitive_features` must have at least one column, got none.")
     if len(columns) > MOST_ATTRIBUTES:
@@ -369,10 +377,7 @@ def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
                 "decisions: pass the same rows."
             )
         variables.append(variable_from(column))
-        if not variables[-1].given.any():
-            raise ValueError(
-                f"Protected attribute {column.name!r} is unknown in every row: there is no group."
-            )
+    check_known(variables)
     return variables
 
 
@@ -397,33 +402,31 @@ class _Part:
     """The groups of one attribute or of one combination."""
 
     def __init__(
-        self, rows: _Rows, variables: tuple[Variable, ...], min_group_size: int, least_share: float | None
+        self,
+        rows: _Rows,
+        variables: tuple[Variable, ...],
+        min_group_size: int,
+        least_share: float | None,
+        least_shown: int,
     ) -> None:
         from fado.tabular import group_rows
 
-        self._rows, self._side = rows, rows.error / 2
+        self._rows, self._side, self._least_shown = rows, rows.error / 2, least_shown
         self.name = " and ".join(own.name for own in variables)
-        self._known = np.all([own.given for own in variables], axis=0)
-        found: Groups = group_rows(variables, appearance=True)
-        there = np.unique(found.codes[self._known])
-        places = np.full(len(found), len(there))
-        places[there] = np.arange(len(there))
-        self._codes = np.where(self._known, places[found.codes], len(there))
-        self._names = [found.titles[group] for group in there]
-        self._sizes = np.bincount(self._codes, minlength=len(there) + 1)[: len(there)]
-        self._reasons = [
-            _why_small(int(size), int(self._sizes.sum()), min_group_size, least_share) for size in self._sizes
-        ]
+        groups: Groups = group_rows(variables, appearance=True)
+        self._codes, self._names, self._sizes = groups.codes, groups.titles, groups.sizes
+        self._hidden = self._sizes < least_shown
+        self._reasons = _reasons(groups, min_group_size, least_share, least_shown)
         self._compared = np.array([not reason for reason in self._reasons], dtype=np.bool_)
         counted = MeasuredRows(
             np.zeros_like(rows.selected) if rows.positive is None else rows.positive,
             rows.selected.astype(np.float64),
             self._codes,
-            len(there) + 1,  # the last holds the rows whose group is unknown
+            len(groups),
             rows.weights,
             threshold=1.0,
         )
-        nothing = np.full(len(there) + 1, np.nan), np.zeros(len(there) + 1)
+        nothing = np.full(len(groups), np.nan), np.zeros(len(groups))
         self._shares = {
             name: nothing
             if rows.positive is None and name != "selection_rate"
@@ -432,38 +435,33 @@ class _Part:
         }
 
     def groups(self) -> pd.DataFrame:
-        """Return one line per group, and one for the rows whose group is unknown."""
+        """Return one line per group; that of the rows whose group is unknown is the last."""
         import pandas as pd
 
-        n_unknown = int((~self._known).sum())
-        count = len(self._names) + bool(n_unknown)
+        def counted(rows: Bools | None) -> NDArray[Any]:
+            if rows is None:
+                return np.full(len(self._names), np.nan)
+            counts = np.bincount(self._codes[rows], minlength=len(self._names))
+            return np.where(self._hidden, np.nan, counts) if self._hidden.any() else counts
 
-        def counted(mask: Bools) -> NDArray[np.int64]:
-            return np.bincount(self._codes[mask], minlength=len(self._names) + 1)[:count]
-
-        positive = self._rows.positive
         columns: dict[str, Any] = {
             "attribute": self.name,
-            "group": [*self._names, UNKNOWN][:count],
-            "rows": counted(np.ones_like(self._known)),
-            "positives": np.full(count, np.nan) if positive is None else counted(positive),
+            "group": self._names,
+            "rows": self._sizes,
+            "positives": counted(self._rows.positive),
             "selected": counted(self._rows.selected),
         }
         for rate, (shares, sizes) in self._shares.items():
-            columns[rate] = shares[:count]
-            limits = share_limits(shares[:count], sizes[:count], self._side)
-            columns |= {f"{rate}{end}": own for end, own in zip(("_low", "_high"), limits, strict=True)}
-        for name, numbers in zip(
-            ("impact_ratio", "impact_ratio_low", "impact_ratio_high"), self._impact(), strict=True
-        ):
-            columns[name] = np.append(numbers, np.nan)[:count]
-        columns["compared"] = np.append(self._compared, False)[:count]
-        columns["reason"] = [*self._reasons, "the group is unknown"][:count]
-        return pd.DataFrame(columns)
+            limits = (shares, *share_limits(shares, sizes, self._side))
+            for end, own in zip(("", "_low", "_high"), limits, strict=True):
+                columns[f"{rate}{end}"] = np.where(self._hidden, np.nan, own)
+        for end, own in zip(("", "_low", "_high"), self._impact(), strict=True):
+            columns[f"impact_ratio{end}"] = own
+        return pd.DataFrame({**columns, "compared": self._compared, "reason": self._reasons})
 
     def _impact(self) -> tuple[Floats64, Floats64, Floats64]:
         """Return each compared group's selection rate over the highest one, with limits over all pairs."""
-        shares, sizes = (own[:-1] for own in self._shares["selection_rate"])
+        shares, sizes = self._shares["selection_rate"]
         ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
         own = np.flatnonzero(self._compared & np.isfinite(shares))
         best = shares[own].max(initial=0.0)
@@ -483,7 +481,7 @@ class _Part:
 
     def _measured(self, rate: str) -> tuple[list[str], Floats64, Floats64]:
         """Return names, rates and sizes of the compared groups that have the rate."""
-        shares, sizes = (own[:-1] for own in self._shares[rate])
+        shares, sizes = self._shares[rate]
         own = np.flatnonzero(self._compared & np.isfinite(shares))
         return [self._names[group] for group in own], shares[own], sizes[own]
 
@@ -510,7 +508,7 @@ class _Part:
         if self._compared.sum() < 2:
             return "fewer than two groups are compared"
         if len(shares) < self._compared.sum():
-            lacking = np.flatnonzero(self._compared & np.isnan(self._shares[rate][0][:-1]))
+            lacking = np.flatnonzero(self._compared & np.isnan(self._shares[rate][0]))
             return f"{empty} in {', '.join(self._names[group] for group in lacking)}"
         return none if shares.max() == 0 else ""
 
@@ -547,7 +545,9 @@ class _Part:
         for group, number in product(np.flatnonzero(self._compared), range(len(edges) + 1)):
             own = (self._codes == group) & (bins == number)
             weights = np.ones(int(own.sum())) if self._rows.weights is None else self._rows.weights[own]
-            if weights.any():
+            if 0 < len(weights) < self._least_shown:
+                told.append((self.name, self._names[group], number + 1, len(weights), *(np.nan,) * 4))
+            elif weights.any():
                 share = np.average(positive[own], weights=weights)
                 sums = (weights @ positive[own], weights.sum(), weights**2 @ positive[own], weights @ weights)
                 limits = share_limits(np.asarray(share), effective_sizes(*map(np.asarray, sums)), self._side)
@@ -558,15 +558,30 @@ class _Part:
         return pd.DataFrame(told, columns=[*columns, "positives_low", "positives_high"])
 
 
-def _why_small(size: int, total: int, min_group_size: int, least_share: float | None) -> str:
-    """Explain why a group is too small to be compared; empty if it is not."""
-    share = size / total
-    told = f"{size:,} {'row' if size == 1 else 'rows'}, {100 * share:.2g} % of those whose group is known"
-    if least_share is not None:
-        return f"{told}: less than {100 * least_share:g} %" if share < least_share else ""
-    if size < min_group_size and share < _SMALL_SHARE:
-        return f"{told}: fewer than {min_group_size} rows and less than {100 * _SMALL_SHARE:g} %"
-    return ""
+def _reasons(
+    groups: Groups, min_group_size: int, least_share: float | None, least_shown: int
+) -> tuple[str, ...]:
+    """Explain why groups are not compared; empty for those that are."""
+    from fado.tabular import SMALL_SHARE
+
+    known = len(groups.codes) - (0 if groups.unknown is None else groups.sizes[groups.unknown])
+    told = []
+    for size, reason in zip(groups.sizes.tolist(), groups.reasons(min_group_size), strict=True):
+        rows = f"{size:,} {'row' if size == 1 else 'rows'}"
+        if reason == "unknown":
+            told.append("the group is unknown")
+        elif size < least_shown:
+            told.append(f"{rows}: fewer than {least_shown}, too few to be shown")
+        elif least_share is not None:
+            below = size / known < least_share
+            share = f"{100 * size / known:.2g} % of those whose group is known"
+            told.append(f"{rows}, {share}: less than {100 * least_share:g} %" if below else "")
+        elif reason == "small":
+            share = f"{100 * size / len(groups.codes):.2g} % of all"
+            told.append(f"{rows}, {share}: fewer than {min_group_size} and less than {100 * SMALL_SHARE:g} %")
+        else:
+            told.append("")
+    return tuple(told)
 
 
 def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -17,12 +17,12 @@ from fado.metrics._inputs import (
     Integers,
     Weights,
     check_between,
-    leave_out_small,
+    compared_among,
+    leave_out,
     read_groups,
     read_scored,
     read_variables,
     rows_of_weight,
-    small_among,
     threshold_of_decisions,
     warn_undefined,
 )
@@ -42,6 +42,7 @@ def evaluate(
     scores: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     max_fpr: float = 0.05,
     n_boot: int = 0,
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
@@ -58,14 +59,15 @@ def evaluate(
     for the reasons listed at :func:`fpr_ratio` and the other ratios. All four ratios are undefined if every
     row gets the same prediction: such a model is not fair just because it decides nothing. Rates are
     undefined if all scores are equal. A model with a NaN is never on a :func:`pareto_frontier`. Small groups
-    are left out of the ratios, with a warning that names them; their rows count in all other metrics.
+    and rows whose group is unknown are left out of the ratios, with a warning; their rows count in all other
+    metrics.
 
     Parameters
     ----------
     {y_true}
     scores : array-like of shape (n,)
         Finite scores; higher means more likely positive. Decisions of 0 and 1 are used as they are.
-    {sensitive_features, max_fpr}
+    {sensitive_features, unknown, max_fpr}
     n_boot : int, default=0
         0 gives no intervals. Any other number gives intervals. It is the number of random draws of the
         threshold that the budget sets in the population; 200 are enough. At a given ``threshold`` nothing is
@@ -159,7 +161,7 @@ def evaluate(
     check_between("confidence", confidence)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
     threshold = threshold_of_decisions(scores, threshold, budget)
-    groups = read_groups(sensitive_features, len(positive))
+    groups = read_groups(sensitive_features, len(positive), unknown)
     result, reasons = measure(
         positive,
         scores,
@@ -170,7 +172,7 @@ def evaluate(
         random_state=random_state,
         threshold=threshold,
         sample_weight=weights,
-        left_out=leave_out_small(groups, min_group_size),
+        left_out=leave_out(groups, min_group_size),
         confidence=confidence,
     )
     for reason in reasons:
@@ -280,6 +282,7 @@ def by_group(
     scores: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     max_fpr: float = 0.05,
     pos_label: Any = None,
     threshold: float | None = None,
@@ -296,8 +299,8 @@ def by_group(
 
     Parameters
     ----------
-    {y_true, scores, sensitive_features, max_fpr, pos_label, threshold, sample_weight, min_group_size}
-    {confidence, budget}
+    {y_true, scores, sensitive_features, unknown, max_fpr, pos_label, threshold, sample_weight}
+    {min_group_size, confidence, budget}
 
     Returns
     -------
@@ -305,7 +308,8 @@ def by_group(
         One row per group, indexed by ``group``. ``rows``, ``positives`` and ``negatives`` are numbers of
         rows, whatever their weights. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by
         the ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no
-        rows that the rate is a share of. ``compared`` says which groups count in ratios.
+        rows that the rate is a share of. ``compared`` says which groups count in ratios, and ``reason``
+        why one does not: "small" or "unknown".
 
     {Raises}
 
@@ -340,13 +344,13 @@ def by_group(
     check_between("confidence", confidence)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
     threshold = threshold_of_decisions(scores, threshold, budget)
-    groups = read_groups(sensitive_features, len(positive))
+    groups = read_groups(sensitive_features, len(positive), unknown)
     columns: dict[str, Any] = {
         "rows": groups.sizes,
         "positives": np.bincount(groups.codes[positive], minlength=len(groups)),
         "negatives": np.bincount(groups.codes[~positive], minlength=len(groups)),
     }
-    compared = ~small_among(groups, min_group_size)
+    compared = compared_among(groups, min_group_size)
     weights, positive, scores, codes = rows_of_weight(weights, positive, scores, groups.codes)
     if threshold is None:
         threshold = limit.threshold(positive, scores, weights)
@@ -360,6 +364,7 @@ def by_group(
         for column, values in ((name, shares), (f"{name}_low", low), (f"{name}_high", high)):
             columns[column] = np.full(len(groups), np.nan) if alike else values
     columns["compared"] = compared
+    columns["reason"] = groups.reasons(min_group_size)
     return pd.DataFrame(columns, index=pd.Index(groups.titles, name="group"))
 
 
@@ -369,6 +374,7 @@ def predictions_frame(
     scores: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     max_fpr: float = 0.05,
     pos_label: Any = None,
     threshold: float | None = None,
@@ -377,14 +383,15 @@ def predictions_frame(
 ) -> pd.DataFrame:
     """Return decisions, labels and groups in the form that Aequitas and fairlearn accept.
 
-    Missing values of an attribute are the group ``(missing)``, as in all ratios of this package.
+    Missing values of an attribute are the group ``unknown``. This package compares it with no other group,
+    but other libraries do: leave its rows out, if they must not.
 
     Parameters
     ----------
     {y_true, scores}
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. None may be called ``score`` or ``label_value``.
-    {max_fpr, pos_label, threshold}
+    {unknown, max_fpr, pos_label, threshold}
     sample_weight : array-like of shape (n,), default=None
         How many rows each row represents when these rows set the threshold. It is not in the frame: pass it
         to the other library yourself.
@@ -437,7 +444,7 @@ def predictions_frame(
     limit = budget_of(budget, max_fpr, threshold)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
     threshold = threshold_of_decisions(scores, threshold, budget)
-    variables = read_variables(sensitive_features, len(positive))
+    variables = read_variables(sensitive_features, len(positive), unknown)
     attributes = {own.name: pd.Series(group_rows([own]).by_row, dtype="str") for own in variables}
     if threshold is None:
         threshold = limit.threshold(positive, scores, weights)

@@ -155,21 +155,21 @@ def rows_of_weight(
     return weights, positive, *columns
 
 
-def read_groups(sensitive_features: Any, n_rows: int) -> Groups:
+def read_groups(sensitive_features: Any, n_rows: int, unknown: Any = None) -> Groups:
     """Return the group of each row: of several attributes, the combinations that occur.
 
     Levels are numbered as rows show them, so that a group keeps its place whatever it is called.
     """
     from fado.tabular import group_rows
 
-    return group_rows(read_variables(sensitive_features, n_rows), appearance=True)
+    return group_rows(read_variables(sensitive_features, n_rows, unknown), appearance=True)
 
 
-def read_variables(sensitive_features: Any, n_rows: int) -> list[Variable]:
-    """Read protected attributes, with a warning where entries are missing."""
-    from fado.tabular import attribute_columns, variable_from, warn_of_missing
+def read_variables(sensitive_features: Any, n_rows: int, unknown: Any = None) -> list[Variable]:
+    """Read protected attributes, with a warning where they are unknown."""
+    from fado.tabular import attribute_columns, variable_from, warn_of_unknown
 
-    columns = attribute_columns(sensitive_features)
+    columns = attribute_columns(sensitive_features, unknown)
     if not columns:
         raise ValueError(
             "`sensitive_features` must have at least one column, got none; pass a protected attribute."
@@ -177,28 +177,24 @@ def read_variables(sensitive_features: Any, n_rows: int) -> list[Variable]:
     for column in columns:
         _check_length(column, n_rows, "sensitive_features")
     variables = [variable_from(column) for column in columns]
-    warn_of_missing(variables)
+    warn_of_unknown(variables)
     return variables
 
 
-def small_among(groups: Groups, min_group_size: int) -> Bools:
-    """Return which groups are too small to be compared, by the number of their rows."""
-    from fado.tabular import check_min_group_size, small_groups
+def compared_among(groups: Groups, min_group_size: int) -> Bools:
+    """Return which groups are compared, by the number of their rows."""
+    from fado.tabular import check_min_group_size
 
     check_min_group_size(min_group_size)
-    return small_groups(groups.sizes, min_group_size)
+    return groups.compared(min_group_size)
 
 
-def leave_out_small(groups: Groups, min_group_size: int) -> Bools:
-    """Return which groups ratios leave out as too small, with one warning that names them."""
-    from fado.tabular import tell_small
-
-    small = small_among(groups, min_group_size)
-    if small.any():
-        told = tell_small(groups.names, groups.sizes, small, min_group_size)
-        left_out = f"{'is' if small.sum() == 1 else 'are'} left out of ratios"
-        warn_user(f"{told} {left_out}; `min_group_size=0` compares all groups.")
-    return small
+def leave_out(groups: Groups, min_group_size: int) -> Bools:
+    """Return which groups ratios leave out, with one warning that names small ones."""
+    compared = compared_among(groups, min_group_size)
+    if told := groups.tell_small("left out of ratios", min_group_size):
+        warn_user(f"{told}; `min_group_size=0` compares all groups.")
+    return ~compared
 
 
 def _encode_labels(values: Any, name: str) -> tuple[NDArray[np.int32], Sequence[Any]]:

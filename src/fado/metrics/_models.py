@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from fado._checks import check_choice, check_share
 from fado._messages import closest_names, insert_parameters, list_names, warn_user
 from fado.metrics._evaluate import evaluate, measure
-from fado.metrics._inputs import MIN_GROUP_SIZE, Bools, as_scores, encode_target, read_groups, small_among
+from fado.metrics._inputs import (
+    MIN_GROUP_SIZE,
+    Bools,
+    as_scores,
+    compared_among,
+    encode_target,
+    read_groups,
+)
 from fado.metrics._rates import RATIO_NAMES
 from fado.metrics._threshold import Budget
 
@@ -35,6 +42,7 @@ def aim_scorer(
     min_group_size: int = MIN_GROUP_SIZE,
     pos_label: Any = None,
     sensitive_features: Any = None,
+    unknown: Any = None,
 ) -> AimScorer:
     """Return a scorer that prefers the most true positives among models whose ratio reaches a line.
 
@@ -57,13 +65,15 @@ def aim_scorer(
     sensitive_features : str, list of str, Series or DataFrame, default=None
         The protected attributes, if ``fit`` of the search passes none: names of columns of X, or values with
         the index of a pandas X, by which they are looked up.
+    {unknown}
 
     Returns
     -------
     AimScorer
-        A function of a fitted estimator, X, y and the keywords ``sensitive_features`` and ``sample_weight``.
-        If scikit-learn's metadata routing is switched on, it requests ``sensitive_features`` without
-        ``set_score_request``.
+        A function of a fitted estimator, X, y and the keywords ``sensitive_features``, ``unknown`` and
+        ``sample_weight``.
+        If scikit-learn's metadata routing is switched on, it requests ``sensitive_features`` and ``unknown``
+        without ``set_score_request``.
 
     Notes
     -----
@@ -110,6 +120,7 @@ def aim_scorer(
         min_group_size=min_group_size,
         pos_label=pos_label,
         sensitive_features=sensitive_features,
+        unknown=unknown,
     )
 
 
@@ -123,8 +134,11 @@ class AimScorer:
     min_group_size: int
     pos_label: Any
     sensitive_features: Any = field(repr=False)
+    unknown: Any = field(default=None, repr=False)
     _requests: dict[str, bool | str | None] = field(
-        default_factory=lambda: {"sensitive_features": True, "sample_weight": None}, init=False, repr=False
+        default_factory=lambda: {"sensitive_features": True, "unknown": True, "sample_weight": None},
+        init=False,
+        repr=False,
     )
 
     def __call__(
@@ -134,6 +148,7 @@ class AimScorer:
         y_true: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         sample_weight: Any = None,
     ) -> float:
         """Return the score of a fitted model on the rows of a fold."""
@@ -143,7 +158,7 @@ class AimScorer:
         n_rows = len(target.positive)
         if sensitive_features is None:
             sensitive_features = _attributes_in(X, self.sensitive_features)
-        groups = read_groups(sensitive_features, n_rows)
+        groups = read_groups(sensitive_features, n_rows, self.unknown if unknown is None else unknown)
         metrics, _ = measure(
             target.positive,
             as_scores(_scores_of(estimator, X, target.pos_label), n_rows),
@@ -162,17 +177,18 @@ class AimScorer:
         self,
         *,
         sensitive_features: bool | str | None = _UNCHANGED,
+        unknown: bool | str | None = _UNCHANGED,
         sample_weight: bool | str | None = _UNCHANGED,
     ) -> AimScorer:
         """Set which metadata the scorer requests, as in scikit-learn.
 
         Parameters
         ----------
-        sensitive_features, sample_weight : bool, str or None
+        sensitive_features, unknown, sample_weight : bool, str or None
             True requests it, False does not, None raises an error if it is passed, and text is the name under
-            which it is passed. By default only ``sensitive_features`` is requested.
+            which it is passed. By default ``sensitive_features`` and ``unknown`` are requested.
         """
-        told = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        told = {"sensitive_features": sensitive_features, "unknown": unknown, "sample_weight": sample_weight}
         self._requests |= {name: value for name, value in told.items() if value != _UNCHANGED}
         return self
 
@@ -261,16 +277,16 @@ def _scores_of(estimator: Any, X: Any, pos_label: Any) -> NDArray[Any]:
 
 
 def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
-    """Return which groups are too small; the warning is the same for every fold, so it is shown once."""
-    small = small_among(groups, min_group_size)
-    if small.any():
-        left = sorted(name for name, out in zip(groups.names, small, strict=True) if out)
+    """Return which groups are left out; the warning is the same for every fold, so it is shown once."""
+    compared = compared_among(groups, min_group_size)
+    reasons = zip(groups.names, groups.reasons(min_group_size), strict=True)
+    if small := sorted(name for name, reason in reasons if reason == "small"):
         warn_user(
-            f"Group {list_names(left)}, with fewer than {min_group_size} rows and less than 1 % of a fold, "
-            f"{'is' if len(left) == 1 else 'are'} left out of the ratio; `min_group_size=0` compares "
+            f"Group {list_names(small)}, with fewer than {min_group_size} rows and less than 1 % of a fold, "
+            f"{'is' if len(small) == 1 else 'are'} left out of the ratio; `min_group_size=0` compares "
             "all groups."
         )
-    return small
+    return ~compared
 
 
 def pareto_frontier(points: Any) -> Bools:

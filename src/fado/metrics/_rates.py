@@ -14,7 +14,7 @@ from fado.metrics._inputs import (
     Weights,
     encode_predictions,
     encode_target,
-    leave_out_small,
+    leave_out,
     read_groups,
     rows_of_weight,
     warn_undefined,
@@ -71,11 +71,13 @@ RATIO_NAMES = tuple(RATIOS)
 RATIO_TITLES = {name: rate.title for name, rate in RATIOS.items()}
 
 
+@insert_parameters()
 def fpr_ratio(
     y_true: Any,
     y_pred: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
@@ -93,9 +95,10 @@ def fpr_ratio(
     y_pred : array-like of shape (n,)
         Predictions: labels of ``y_true``, or booleans or 0 and 1 that say which rows are predicted positive.
     sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several; the groups are the combinations of several. Missing values are a
-        separate group. An attribute of numbers may have at most 20 different ones; for others, pass a
-        comparison such as ``age >= 50``.
+        One protected attribute, or several; the groups are the combinations of several. Rows with a missing
+        value are not compared, with a warning. An attribute of numbers may have at most 20 different ones;
+        for others, pass a comparison such as ``age >= 50``.
+    {unknown}
     pos_label : label, default=None
         The positive class; None means the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
@@ -124,7 +127,7 @@ def fpr_ratio(
     >>> fpr_ratio(y_true, y_pred, sensitive_features=list("aaabbb"))
     0.5
     """
-    return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
+    return _ratio("fpr_ratio", **locals())
 
 
 @insert_parameters(fpr_ratio)
@@ -133,6 +136,7 @@ def fnr_ratio(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
@@ -154,7 +158,7 @@ def fnr_ratio(
     >>> fnr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
-    return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
+    return _ratio("fnr_ratio", **locals())
 
 
 @insert_parameters(fpr_ratio)
@@ -163,6 +167,7 @@ def tpr_ratio(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
@@ -184,7 +189,7 @@ def tpr_ratio(
     >>> tpr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
-    return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
+    return _ratio("tpr_ratio", **locals())
 
 
 @insert_parameters(fpr_ratio)
@@ -193,6 +198,7 @@ def selection_rate_ratio(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
@@ -214,9 +220,7 @@ def selection_rate_ratio(
     >>> selection_rate_ratio(y_true, y_pred, sensitive_features=list("aaaabb"))
     0.5
     """
-    return _ratio(
-        "selection_rate_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size
-    )
+    return _ratio("selection_rate_ratio", **locals())
 
 
 @insert_parameters(fpr_ratio)
@@ -225,6 +229,7 @@ def equalized_odds_ratio(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    unknown: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
@@ -245,9 +250,7 @@ def equalized_odds_ratio(
     >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=list("aaaabbbb"))
     0.5
     """
-    return _ratio(
-        "equalized_odds_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size
-    )
+    return _ratio("equalized_odds_ratio", **locals())
 
 
 def count_by_group(
@@ -303,6 +306,7 @@ def _ratio(
     y_true: Any,
     y_pred: Any,
     sensitive_features: Any,
+    unknown: Any,
     pos_label: Any,
     sample_weight: Any,
     min_group_size: int,
@@ -311,8 +315,8 @@ def _ratio(
 
     target = encode_target(y_true, pos_label)
     predicted = encode_predictions(y_pred, target)
-    groups = read_groups(sensitive_features, len(predicted))
-    compared = ~leave_out_small(groups, min_group_size)
+    groups = read_groups(sensitive_features, len(predicted), unknown)
+    compared = ~leave_out(groups, min_group_size)
     weights, positive, predicted, codes = rows_of_weight(
         weights_of(sample_weight, len(predicted)),
         target.positive,

@@ -290,7 +290,7 @@ def _groups(facts: Facts, part: str) -> dict[str, Any]:
         "of a group's positives, the false-positive rate of its other rows, the selection rate of all."
     ]
     if facts.left_out:
-        texts.append(f"Too small to be compared in ratios: {list_names(list(facts.left_out))}.")
+        texts.append(f"Not compared in ratios: {list_names(list(facts.left_out))}.")
     return _section(
         "Every group", texts, header=["group", "rows", "positives", "model", *RATES.values()], rows=rows
     )
@@ -383,7 +383,7 @@ def _data(facts: Facts) -> dict[str, Any]:
         texts.append(f"Numbers of groups of fewer than {FEW} rows are not shown.")
     if facts.left_out:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
-        texts.append(f"Too small to be compared, with {few}: {list_names(list(facts.left_out))}.")
+        texts.append(f"Not compared, being unknown or {few}: {list_names(list(facts.left_out))}.")
     return _section("Data and groups", texts, header=header, rows=rows)
 
 
@@ -437,7 +437,7 @@ def _limits(facts: Facts) -> dict[str, Any]:
             "optimistic; figures on an untouched test set are not."
         )
     if facts.left_out:
-        points.append("Nothing is known about groups that were too small to be compared.")
+        points.append("Nothing is known about groups that were not compared.")
     points.append("Labels are used as they are: if they are biased, so are the rates computed from them.")
     return _section("Limits", [], points=points)
 

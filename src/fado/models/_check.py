@@ -36,7 +36,7 @@ from fado.metrics import (
 from fado.models._card import budget_against, held_against, is_over
 from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import shown_table
-from fado.tabular import Column, Groups, Problem, Table, group_rows, small_groups, tell_small
+from fado.tabular import UNKNOWN, Column, Groups, Problem, Table, group_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,10 +86,10 @@ class Check:
         1.5 times the expected one, or less than two thirds of it, and chance does not explain the difference.
     groups : tuple of mapping
         Per group ``group``, ``rows``, ``positives``, ``false_positives``, ``true_positives``, whether it is
-        ``compared``, and whether the data of the model had it (``known``; None if that is not known).
-        Without labels there are none.
+        ``compared``, the ``reason`` if not ("small" or "unknown"), and whether the data of the model had it
+        (``known``; None if that is not known). Without labels there are none.
     missing : mapping of str to int
-        The attributes that are missing in some rows, and in how many.
+        The attributes that are unknown in some rows, and in how many.
     columns : tuple of mapping
         Per column that the model was trained on: ``stability_index``, the ``limit`` above which the column
         has ``drifted``, the shares ``missing`` and ``missing_before``, whether the column is ``absent``, and
@@ -146,7 +146,7 @@ class Check:
             "rows": self.selection["rows"],
             "budget": asdict(self.budget)
             | {"used": used, "kept": self.budget_kept, "over": self.over_budget},
-            "unknown_groups": [group["group"] for group in self.groups if group["known"] is False],
+            "new_groups": [group["group"] for group in self.groups if group["known"] is False],
             "drifted": self.drifted,
         }
         del plain["budget_kept"], plain["over_budget"]
@@ -295,7 +295,8 @@ def check_rows(
             day.isoformat(),
         )
     groups = group_rows(problem.protected)
-    small = small_groups(groups.sizes, facts.min_group_size)
+    compared = groups.compared(facts.min_group_size)
+    reasons_left = groups.reasons(facts.min_group_size)
     metrics, reasons = measure(
         positive,
         scores,
@@ -304,12 +305,12 @@ def check_rows(
         budget=budget,
         n_boot=1,  # any number: nothing is drawn at a given threshold
         threshold=threshold,
-        left_out=small,
+        left_out=~compared,
         confidence=level,
     )
     counts = count_by_group(positive, predicted_positive(scores, threshold), groups.codes, len(groups))
-    kept = compared_counts(counts, ~small)
-    names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
+    kept = compared_counts(counts, compared)
+    names = [name for name, kept_group in zip(groups.names, compared, strict=True) if kept_group]
     judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
     outcomes = [ratio.held for ratio in judged]
     held = False if False in outcomes else None if None in outcomes else True
@@ -332,15 +333,14 @@ def check_rows(
         is_over(metrics, budget),
         selection,
         tuple(
-            {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not left_out, "known": seen}
-            for title, own, left_out, seen in zip(
-                groups.titles, rows, small.tolist(), known_groups, strict=True
-            )
+            {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not reason, "reason": reason}
+            | {"known": seen}
+            for title, own, reason, seen in zip(groups.titles, rows, reasons_left, known_groups, strict=True)
         ),
         missing,
         tuple(columns),
         (
-            *_group_notes(groups, small, known_groups, missing, problem, facts),
+            *_group_notes(groups, known_groups, missing, problem, facts),
             *reasons,
             *selection_notes,
             *notes,
@@ -474,11 +474,8 @@ def _lacking(
 
 
 def _missing(problem: Problem) -> dict[str, int]:
-    """Count the rows in which an attribute is missing."""
-    counts = {
-        own.name: int((own.labels == len(own.classes) - 1).sum()) if own.has_missing else 0
-        for own in problem.protected
-    }
+    """Count the rows in which an attribute is unknown."""
+    counts = {own.name: int((~own.given).sum()) for own in problem.protected}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -487,7 +484,7 @@ def _known(groups: Groups, problem: Problem, facts: Facts) -> list[bool | None]:
     before = {own.group for part in facts.parts for own in part.groups}
     if not before & set(groups.titles) or not _same_attributes(problem, facts):
         return [None] * len(groups)
-    return [title in before for title in groups.titles]
+    return [title in before or group == groups.unknown for group, title in enumerate(groups.titles)]
 
 
 def _same_attributes(problem: Problem, facts: Facts) -> bool:
@@ -497,7 +494,6 @@ def _same_attributes(problem: Problem, facts: Facts) -> bool:
 
 def _group_notes(
     groups: Groups,
-    small: npt.NDArray[np.bool_],
     known: Sequence[bool | None],
     missing: Mapping[str, int],
     problem: Problem,
@@ -505,9 +501,8 @@ def _group_notes(
 ) -> list[str]:
     """State which groups are left out, of other attributes, new, absent, or missing in some rows."""
     notes = []
-    if small.any():
-        told = tell_small(groups.names, groups.sizes, small, facts.min_group_size)
-        notes.append(f"{told} {'is' if small.sum() == 1 else 'are'} left out of ratios.")
+    if told := groups.tell_small("left out of ratios", facts.min_group_size):
+        notes.append(f"{told}.")
     if not _same_attributes(problem, facts):
         theirs = [own.name for own in problem.protected]
         drawn, these = (" and ".join(map(repr, own)) for own in (facts.protected, theirs))
@@ -521,14 +516,14 @@ def _group_notes(
         notes.append(f"Groups that the data of the model did not have: {list_names(new)}.")
     if known and known[0] is not None:
         trained = {own.group for part in facts.parts[:1] for own in part.groups}
-        gone = sorted(trained - set(groups.titles))
+        gone = sorted(trained - {*groups.titles, UNKNOWN})
         if gone:
             notes.append(
                 f"Groups of the training rows without rows here: {list_names(list(map(repr, gone)))}."
             )
     for name, count in missing.items():
         notes.append(
-            f"{name!r} is missing in {count:,} of {problem.n_rows:,} rows, which form a separate group."
+            f"{name!r} is unknown in {count:,} of {problem.n_rows:,} rows, which are compared with no group."
         )
     return notes
 

@@ -22,7 +22,7 @@ from fado.models._card import card_content, exceeded
 from fado.models._check import Check, check_rows, compare_columns, is_positive
 from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import card_page, card_text, page_in_frame
-from fado.tabular import Problem, Table, group_rows, read_problem
+from fado.tabular import Problem, Table, check_known, group_rows, read_problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,6 +301,7 @@ class ChosenModel:
         y: Any = None,
         sensitive_features: Any = None,
         *,
+        unknown: Any = None,
         date: datetime.date | str | None = None,
     ) -> Check:
         """Check on new rows whether the model still reaches its lines, and whether the rows have changed.
@@ -316,7 +317,11 @@ class ChosenModel:
         y : array-like of shape (n_rows,), optional
             The true labels; both must occur.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes; the groups are their combinations. Needed with `y`.
+            The protected attributes; the groups are their combinations. Needed with `y`. Rows with a missing
+            value are not compared.
+        unknown : value or list of values, optional
+            Values of the attributes that mean the same as a missing one; None means those that the model was
+            fitted with.
         date : date or str, optional
             The day of the rows, such as ``"2026-05-31"``; None is today.
 
@@ -343,19 +348,21 @@ class ChosenModel:
                 "check columns and the share selected alone."
             )
         else:
-            problem, positive, scores = self._validated(X, y, sensitive_features)
+            problem, positive, scores = self._validated(X, y, sensitive_features, unknown)
             table = problem.table
         columns, notes = compare_columns(self.columns_, self.scorer.schema, table)
         return check_rows(
             problem, positive, scores, self.threshold_, self.facts_, columns=columns, notes=notes, day=day
         )
 
-    def predictions_frame(self, X: Any, y: Any, sensitive_features: Any) -> pd.DataFrame:
+    def predictions_frame(
+        self, X: Any, y: Any, sensitive_features: Any, *, unknown: Any = None
+    ) -> pd.DataFrame:
         """Return decisions, labels and groups in the form that Aequitas and fairlearn expect.
 
         Parameters
         ----------
-        X, y, sensitive_features
+        X, y, sensitive_features, unknown
             As for `check`.
 
         Returns
@@ -365,7 +372,7 @@ class ChosenModel:
             else 0; then every attribute as text. `fado.metrics.predictions_frame` does the same for the
             scores of any model.
         """
-        problem, positive, scores = self._validated(X, y, sensitive_features)
+        problem, positive, scores = self._validated(X, y, sensitive_features, unknown)
         attributes = {own.name: group_rows([own]).by_row for own in problem.protected}
         return predictions_frame(positive, scores, sensitive_features=attributes, threshold=self.threshold_)
 
@@ -433,11 +440,15 @@ class ChosenModel:
         saved.facts_ = self._stating(stated)
         write_model(saved, directory)
 
-    def _validated(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
+    def _validated(
+        self, X: Any, y: Any, sensitive_features: Any, unknown: Any
+    ) -> tuple[Problem, BoolArray, FloatArray]:
         """Read rows with labels and groups: the problem, which rows are positive, and their scores."""
-        problem = read_problem(X, y, sensitive_features)
+        unknown = self.facts_.unknown if unknown is None else unknown
+        problem = read_problem(X, y, sensitive_features, unknown=unknown)
         if not problem.protected:
             raise ValueError("`sensitive_features` is needed: without groups there is no ratio to check.")
+        check_known(problem.protected)
         return problem, is_positive(problem, self.labels), self._score(problem.table)
 
     def _score(self, table: Table) -> FloatArray:

@@ -254,7 +254,9 @@ class Facts:
     giveaways : sequence of str
         The features that each alone determine a protected attribute, as far as known.
     left_out : sequence of str
-        The groups that were too small to be compared.
+        The groups that were not compared: too small, or unknown.
+    unknown : sequence of str
+        The values of protected attributes that mean that a row's group is unknown, beside missing ones.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table were too small to be compared.
     seed : int, optional
@@ -296,6 +298,7 @@ class Facts:
     rates: Sequence[GroupRates] = ()
     giveaways: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    unknown: Sequence[str] = ()
     min_group_size: int = MIN_GROUP_SIZE
     seed: int | None = None
     versions: Mapping[str, str] = field(default_factory=library_versions)
@@ -311,7 +314,7 @@ class Facts:
             raise ValueError(f"`confidence` must be above 0.5 and below 1, got {self.confidence}.")
         if not isinstance(self.budget, Budget):
             raise TypeError(f"`budget` must be a fado.metrics.Budget, got {self.budget!r}.")
-        for name in ("protected", "giveaways", "left_out", "parts", "rates"):
+        for name in ("protected", "giveaways", "left_out", "unknown", "parts", "rates"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("parameters", "settings", "measured", "before", "versions"):
             object.__setattr__(self, name, simplify(getattr(self, name)))

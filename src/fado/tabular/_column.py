@@ -78,6 +78,31 @@ class Column:
             return entry
         return _as_written(bool(entry) if self.is_boolean else entry)
 
+    def marked(self, values: Sequence[Any]) -> npt.NDArray[np.bool_]:
+        """Mark the entries that are one of some values: "1" is 1, 1.0 and "1", but not True."""
+        codes, entries = self.encode()
+        texts = [str(value) for value in values]
+        if self.levels is None and not self.is_boolean:
+            found = np.any([np.asarray(entries) == _number(text) for text in texts], axis=0)
+            found = np.broadcast_to(found, len(entries))
+        else:
+            labels = [self.label_of(entry) for entry in entries]
+            found = np.array(
+                [
+                    any(str(own) == text if isinstance(own, bool) else is_label(own, text) for text in texts)
+                    for own in labels
+                ],
+                dtype=np.bool_,
+            )
+        return np.append(found, False)[codes]  # the last, which is also -1, is missing
+
+    def without(self, values: Sequence[Any]) -> Column:
+        """Return the column with some values as missing entries."""
+        if not values or not (marked := self.marked(values)).any():
+            return self
+        data = pc.if_else(pa.array(marked), pa.scalar(None, self.data.type), self.data)
+        return replace(self, data=data).without_unused_levels()
+
     def to_pandas(self) -> Any:
         """Return the column for pandas: numbers, or text."""
         if self.levels is None:
@@ -150,6 +175,21 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
             "hour) or leave it out."
         )
     raise ValueError(f"Column {name!r} holds {kind}: use numbers, booleans, strings or categories.")
+
+
+def is_label(label: Any, text: str) -> bool:
+    """Return whether a text means a label: "1" for 1, 1.0 and "1"."""
+    try:
+        return str(label) == text or float(label) == float(text)
+    except (TypeError, ValueError):
+        return False
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 def is_text(kind: pa.DataType) -> bool:

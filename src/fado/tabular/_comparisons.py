@@ -15,10 +15,16 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
-from fado.tabular._column import Column, column_from
+from fado.tabular._column import Column, column_from, is_label
 from fado.tabular._expressions import Comparison, Junction, parse
 from fado.tabular._table import open_table
-from fado.tabular._variables import MISSING, Variable, check_attribute_names, is_label, variable_from
+from fado.tabular._variables import (
+    UNKNOWN,
+    Variable,
+    check_attribute_names,
+    unknown_values,
+    variable_from,
+)
 
 GroupNames = Mapping[str, Mapping[Any, str] | Sequence[str]]
 
@@ -27,7 +33,7 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _UNTOLD = {"null", "Null", "object"}  # types of columns whose content is unknown without rows
 
 
-def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Series:
+def protected_from(frame: Any, expression: str, *, named: bool = False, unknown: Any = None) -> pd.Series:
     """Read a protected attribute from a table.
 
     Parameters
@@ -47,6 +53,8 @@ def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Se
     named : bool, default=False
         Whether groups of comparisons get names, ``"age >= 50"`` and ``"age < 50"``, as on the command line,
         instead of True and False.
+    unknown : value or list of values, optional
+        Entries of the source columns that mean the same as a missing one, such as ``-1`` or ``"?"``.
 
     Returns
     -------
@@ -87,8 +95,7 @@ def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Se
     >>> protected_from(frame, "customer_age>=50", named=True).tolist()
     ['customer_age < 50', 'customer_age >= 50', None]
     """
-    table = open_table(frame)
-    own = Expression.of(table.columns, expression)
+    own = replace(Expression.of(open_table(frame).columns, expression), unknown=unknown_values(unknown))
     entries = own.groups(frame) if named else own.entries(frame)
     return entries if own.is_column else entries.rename(expression.strip())
 
@@ -98,11 +105,12 @@ def read_attributes(
     protected: Sequence[str],
     target: Expression,
     group_names: GroupNames | None = None,
+    unknown: Any = None,
 ) -> tuple[Expression, ...]:
     """Read protected attributes over the columns of a table; they must differ from each other and the target.
 
     `group_names` has names of groups: per attribute names by label; for comparisons also two names, first for
-    the rows where they hold.
+    the rows where they hold. `unknown` has entries of their columns that mean the same as a missing one.
 
     Examples
     --------
@@ -112,7 +120,8 @@ def read_attributes(
     >>> old.group_titles, sex.called(2)
     (('older', 'younger'), 'women')
     """
-    attributes = [Expression.of(columns, text, "protected") for text in protected]
+    values = unknown_values(unknown)
+    attributes = [replace(Expression.of(columns, text, "protected"), unknown=values) for text in protected]
     for own in attributes:
         target.check_apart("protected", own.sources)
     check_attribute_names([own.name for own in attributes])
@@ -147,6 +156,8 @@ class Expression:
         Its name in messages.
     names : mapping of str to str
         The names of some groups, by the text of their labels.
+    unknown : tuple
+        The entries of its columns that mean the same as a missing one.
 
     Examples
     --------
@@ -162,6 +173,7 @@ class Expression:
     tree: Comparison | Junction
     argument: str = "expression"
     names: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, columns: Sequence[object], expression: str, argument: str = "expression") -> Expression:
@@ -209,7 +221,7 @@ class Expression:
                     raise ValueError(f"{where} names {label!r}, and its groups are 'true' and 'false'.")
             given = {titles[label.lower()]: name for label, name in given.items()}
         for name in given.values():
-            if name in ("", MISSING):
+            if name in ("", UNKNOWN):
                 raise ValueError(f"{where} must be names that distinguish groups, got {name!r}.")
         named = replace(self, names=given)
         if not self.is_column:
@@ -226,7 +238,7 @@ class Expression:
 
     def entries(self, frame: Any) -> pd.Series:
         """Read the column, or True and False where comparisons hold and do not."""
-        table = open_table(frame)
+        table = self._open(frame)
         first = _to_pandas(table, self.sources[0])
         return first if self.is_column else pd.Series(self._holds(table), first.index, name=self.name)
 
@@ -235,7 +247,7 @@ class Expression:
         entries = self.entries(frame)
         if self.is_column and not self.names:
             return entries
-        column = self._column(open_table(frame)) if self.is_column else column_from(self.name, entries)
+        column = self._column(self._open(frame)) if self.is_column else column_from(self.name, entries)
         codes, labels = column.encode()
         titles = [self.called(column.label_of(label)) for label in labels]
         by_row = np.array([*titles, None], dtype=object)[codes]  # the last, which is also -1, is missing
@@ -243,7 +255,7 @@ class Expression:
 
     def read(self, table: pa.Table, *, named: bool = True) -> Any:
         """Return a column of an Arrow table as it is, or the outcome of comparisons, as names or booleans."""
-        if self.is_column and not self.names:
+        if self.is_column and not (self.names or self.unknown):
             return table.column(self.sources[0])
         table = table.select(list(self.sources))
         return self.groups(table) if named else pa.chunked_array([pa.array(self.entries(table))])
@@ -263,7 +275,7 @@ class Expression:
             ...
         ValueError: `expression` 'age>=50' is true in no row: 'age' goes from 30 to 40.
         """
-        table = open_table(frame)
+        table = self._open(frame)
         if self.is_column:
             if self.names:
                 self.check_named(variable_from(self._column(table)))
@@ -312,6 +324,17 @@ class Expression:
         for title in titles:
             if titles.count(title) > 1:
                 raise ValueError(f"{where} gives two groups the name {title!r}: give each another name.")
+
+    def _open(self, frame: Any) -> Any:
+        """Open a table, or its columns for the expression with unknown entries as missing ones."""
+        table = open_table(frame)
+        if not self.unknown:
+            return table
+        rows = table.select(list(self.sources)).to_pandas()
+        columns = {name: column_from(name, table[name].to_native()) for name in self.sources}
+        return open_table(
+            rows.assign(**{name: rows[name].mask(own.marked(self.unknown)) for name, own in columns.items()})
+        )
 
     def _column(self, table: Any) -> Column:
         return column_from(self.name, table[self.sources[0]].to_native())

@@ -25,6 +25,7 @@ from fado.tabular._variables import (
     group_rows,
     labels_of,
     positive_code,
+    unknown_values,
     variable_from,
 )
 
@@ -55,6 +56,8 @@ class Problem:
         The weight of each row; None means equal weights.
     blocks : ndarray or None
         Which rows belong together and must not be split between bags.
+    unknown : tuple
+        The values of protected attributes that were read as missing.
     """
 
     table: Table
@@ -66,6 +69,7 @@ class Problem:
     pos_label: Any = None
     sample_weight: npt.NDArray[np.float64] | None = None
     blocks: npt.NDArray[np.int64] | None = None
+    unknown: tuple[Any, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -141,6 +145,7 @@ def read_problem(
     y: Any,
     sensitive_features: Any = None,
     *,
+    unknown: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
     pos_label: Any = None,
@@ -156,6 +161,8 @@ def read_problem(
         The target.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
         The protected attributes.
+    unknown : value or list of values, optional
+        Values of protected attributes that mean the same as a missing one.
     sample_weight : array-like of shape (n_rows,), optional
         The weight of each row.
     groups : array-like of shape (n_rows,), optional
@@ -183,7 +190,7 @@ def read_problem(
             "columns."
         )
     target = target_column(y, table.n_rows)
-    protected = protected_columns(sensitive_features, table)
+    protected = protected_columns(sensitive_features, table, unknown)
     columns = [column for column, _ in protected]
     return Problem(
         table=table,
@@ -195,6 +202,7 @@ def read_problem(
         pos_label=pos_label,
         sample_weight=weights_of(sample_weight, table.n_rows),
         blocks=_blocks_of(groups, table.n_rows),
+        unknown=unknown_values(unknown),
     )
 
 
@@ -233,8 +241,11 @@ def target_column(y: Any, n_rows: int) -> Column:
     return column
 
 
-def protected_columns(sensitive_features: Any, table: Table) -> list[tuple[Column, int | None]]:
+def protected_columns(
+    sensitive_features: Any, table: Table, unknown: Any = None
+) -> list[tuple[Column, int | None]]:
     """Read the protected attributes, each with its position among the features if it was given by name."""
+    values = unknown_values(unknown)
     if sensitive_features is None:
         return []
     found: list[tuple[Column, int | None]]
@@ -249,14 +260,19 @@ def protected_columns(sensitive_features: Any, table: Table) -> list[tuple[Colum
     check_attribute_names([column.name for column, _ in found])
     for column, _ in found:
         _check_length(column, table.n_rows)
-    return found
+    return [(column.without(values), position) for column, position in found]
 
 
-def attribute_columns(values: Any) -> list[Column]:
+def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
     """Read protected attributes from whatever holds their entries: mapping, table, array, Series or list.
 
-    Those without a name are called "z", or "z0", "z1", ... if there are several.
+    Those without a name are called "z", or "z0", "z1", ... if there are several. Entries that are one of the
+    values in `unknown` are read as missing.
     """
+    return [column.without(unknown_values(unknown)) for column in _columns_of(values)]
+
+
+def _columns_of(values: Any) -> list[Column]:
     if isinstance(values, Mapping):
         return [one_column(own, f"sensitive_features[{name!r}]", str(name)) for name, own in values.items()]
     if is_frame(values):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, list_names, warn_user
-from fado.tabular._column import Column
+from fado.tabular._column import Column, is_label
 
 Kind = Literal["classes", "continuous"]
 
@@ -22,7 +22,7 @@ Codes = npt.NDArray[np.int64]
 
 MIN_GROUP_SIZE = 30  # rows
 SMALL_SHARE = 0.01  # of the table
-MISSING = "(missing)"
+UNKNOWN = "unknown"  # the title of the rows whose group is not known
 TARGET = "y"
 MOST_NUMERIC_CLASSES = 20
 
@@ -40,13 +40,13 @@ class Variable:
     labels : ndarray
         int32 codes into `classes`, or float64 numbers with NaN where the entry is missing.
     classes : tuple
-        The sorted classes; the group of missing entries, if any, comes last. Empty for numbers.
+        The sorted classes; that of missing entries, if any, comes last. Empty for numbers.
     excluded : frozenset of int
         Positions of the feature columns that its models must not see.
     sees_target : bool
         Whether its models see the target beside the features.
     has_missing : bool
-        Whether the last class is the group of missing entries.
+        Whether the last class is that of missing entries.
     declared : tuple of int or None
         The positions of the classes, except that group, among the declared categories.
     """
@@ -110,7 +110,7 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
     --------
     >>> from fado.tabular import column_from
     >>> variable_from(column_from("sex", ["m", "f", None])).classes
-    ('f', 'm', '(missing)')
+    ('f', 'm', 'unknown')
     """
     codes, entries = column.encode()
     if column.levels is not None:
@@ -124,7 +124,7 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
     missing = codes < 0
     has_missing = bool(missing.any())
     if has_missing:
-        name = MISSING if MISSING not in classes else "(no value)"
+        name = UNKNOWN
         while name in classes:
             name = f"({name})"
         codes = np.where(missing, np.int32(len(classes)), codes)
@@ -146,7 +146,7 @@ def check_learnable(variable: Variable) -> None:
     missing = len(variable.labels) - len(numbers)
     if missing:
         warn_user(
-            f"Protected attribute {variable.name!r} is missing in {missing} of {len(variable.labels)} rows: "
+            f"Protected attribute {variable.name!r} is unknown in {missing} of {len(variable.labels)} rows: "
             "its models learn from the others, and those rows are valued by their predictions."
         )
 
@@ -156,10 +156,10 @@ def _check_classes(variable: Variable) -> None:
     sizes = np.bincount(variable.labels, minlength=len(classes))
     if variable.has_missing:
         if len(classes) == 1:
-            raise ValueError(f"Protected attribute {name!r} is missing in every row: leave it out.")
+            raise _all_unknown(name)
         warn_user(
-            f"Protected attribute {name!r} is missing in {sizes[-1]} of {n_rows} rows: they are a separate "
-            f"group, {classes[-1]!r}, and every row is valued over {len(classes)} classes, not "
+            f"Protected attribute {name!r} is unknown in {sizes[-1]} of {n_rows} rows: they are a separate "
+            f"class, {classes[-1]!r}, and every row is valued over {len(classes)} classes, not "
             f"{len(classes) - 1}."
         )
     if len(classes) < 2:
@@ -249,12 +249,14 @@ def label_named(classes: Sequence[Any], text: str, argument: str) -> Any:
     raise ValueError(f"`{argument} {text}` is not a label of the target; it has {shown}.")
 
 
-def is_label(label: Any, text: str) -> bool:
-    """Return whether a text means a label: "1" for 1, 1.0 and "1"."""
-    try:
-        return str(label) == text or float(label) == float(text)
-    except (TypeError, ValueError):
-        return False
+def unknown_values(unknown: Any) -> tuple[Any, ...]:
+    """Read which values of protected attributes mean that a row's group is unknown."""
+    if unknown is None:
+        return ()
+    if isinstance(unknown, Mapping):
+        raise TypeError(f"`unknown` must be a value or a list of values, got {unknown!r}.")
+    is_list = isinstance(unknown, list | tuple | set | frozenset | np.ndarray)
+    return tuple(unknown) if is_list else (unknown,)
 
 
 class LabelPattern:
@@ -284,22 +286,34 @@ class LabelPattern:
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups: per row the position of its group's name. Every group has rows.
+    """The groups: per row the position of its group's name.
 
     Parameters
     ----------
     codes : ndarray of int
         Each row's group.
     names : tuple of str
-        For messages: labels as Python writes them, so that the text ``'(missing)'`` differs from a missing
-        entry.
+        For messages: labels as Python writes them, so that the text ``'unknown'`` differs from the group of
+        the rows whose group is not known.
     titles : tuple of str
         For tables and pages: labels as they are.
+    unknown : int or None
+        The position of the group of the rows whose group is not known, which is compared nowhere; None if
+        there is none.
+
+    Examples
+    --------
+    >>> sexes = Groups(np.repeat([0, 1, 2, 3], [5000, 4960, 20, 20]), *2 * (("f", "m", "x", "unknown"),), 3)
+    >>> sexes.compared()
+    array([ True,  True, False, False])
+    >>> sexes.compared(min_group_size=0)
+    array([ True,  True,  True, False])
     """
 
     codes: Codes
     names: tuple[str, ...]
     titles: tuple[str, ...]
+    unknown: int | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -316,14 +330,63 @@ class Groups:
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
         """Return the groups of some rows, without groups that have no rows."""
-        cut = Groups(self.codes[rows], self.names, self.titles)
+        cut = replace(self, codes=self.codes[rows])
         return _numbered_as(cut, np.flatnonzero(cut.sizes))
+
+    def compared(
+        self, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Mark the groups that are compared: all but the unknown one and small ones.
+
+        Parameters
+        ----------
+        min_group_size : int, default=30
+            Groups with at least this many rows are not small. A group with fewer is small if it also has
+            less than 1 % of all rows; 0 makes none small.
+        sizes : array-like of int, optional
+            The number of rows of each group, if not that of `codes`. A group without rows is not small.
+        """
+        return np.array([not reason for reason in self.reasons(min_group_size, sizes)], dtype=np.bool_)
+
+    def reasons(
+        self, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None
+    ) -> tuple[str, ...]:
+        """Return why each group is not compared, "unknown" or "small"; empty for those that are."""
+        counts = self.sizes if sizes is None else np.asarray(sizes)
+        small = (counts > 0) & (counts < min_group_size) & (counts < SMALL_SHARE * counts.sum())
+        return tuple(
+            "unknown" if group == self.unknown else "small" if own else ""
+            for group, own in enumerate(small.tolist())
+        )
+
+    def tell_small(
+        self, what: str, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None
+    ) -> str:
+        """Say of the small groups that they are, for example, "left out of ratios"; empty without any.
+
+        Of the unknown group `warn_of_unknown` speaks, where attributes are read.
+
+        Examples
+        --------
+        >>> Groups(np.repeat([0, 1], [4980, 20]), ("'a'", "'b'"), ("a", "b")).tell_small("not compared")
+        "Group 'b' (20 rows), with fewer than 30 rows and less than 1 % of the table, is not compared"
+        """
+        counts = self.sizes if sizes is None else np.asarray(sizes)
+        reasons = self.reasons(min_group_size, sizes)
+        small = [group for group, reason in enumerate(reasons) if reason == "small"]
+        if not small:
+            return ""
+        told = [f"{self.names[own]} ({counts[own]} {'row' if counts[own] == 1 else 'rows'})" for own in small]
+        return (
+            f"Group{'s' if len(told) > 1 else ''} {list_names(told)}, with fewer than {min_group_size} rows "
+            f"and less than {100 * SMALL_SHARE:g} % of the table, {'are' if len(told) > 1 else 'is'} {what}"
+        )
 
 
 def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appearance: bool = False) -> Groups:
     """Return every row's group: the combination of its protected attributes.
 
-    Missing entries are a separate group.
+    Rows in which any attribute is missing are one group, `Groups.unknown`, the last.
 
     Parameters
     ----------
@@ -340,7 +403,7 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     >>> from fado.tabular import column_from, variable_from
     >>> sex = variable_from(column_from("sex", ["m", "f", "m"]))
     >>> group_rows([sex])
-    Groups(codes=array([1, 0, 1]), names=("'f'", "'m'"), titles=('f', 'm'))
+    Groups(codes=array([1, 0, 1]), names=("'f'", "'m'"), titles=('f', 'm'), unknown=None)
     """
     if not variables:
         raise ValueError("There is no protected attribute to form groups.")
@@ -351,10 +414,14 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     codes = parts[0].codes
     for part in parts[1:]:
         _, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
-    _, first = np.unique(codes, return_index=True)
-    names = (", ".join(part.names[part.codes[row]] for part in parts) for row in first)
-    titles = (", ".join(part.titles[part.codes[row]] for part in parts) for row in first)
-    return Groups(codes, tuple(names), tuple(titles))
+    unknown = np.any([part.codes == part.unknown for part in parts], axis=0)
+    _, first, codes = np.unique(np.where(unknown, len(codes), codes), return_index=True, return_inverse=True)
+    names = [", ".join(part.names[part.codes[row]] for part in parts) for row in first]
+    titles = [", ".join(part.titles[part.codes[row]] for part in parts) for row in first]
+    if not unknown.any():
+        return Groups(codes, tuple(names), tuple(titles))
+    names[-1] = titles[-1] = UNKNOWN
+    return Groups(codes, tuple(names), tuple(titles), len(first) - 1)
 
 
 def title_in_full(attribute: str, groups: Groups) -> Groups:
@@ -364,33 +431,47 @@ def title_in_full(attribute: str, groups: Groups) -> Groups:
     --------
     >>> title_in_full("sex", Groups(np.arange(2), ("'f'", "'m'"), ("f", "m"))).titles
     ('sex = f', 'sex = m')
-    >>> told = ("a < 9", "a >= 9", "(missing)")
-    >>> title_in_full("a>=9", Groups(np.arange(3), told, told)).titles
-    ('a < 9', 'a >= 9', 'a>=9 = (missing)')
+    >>> titles = ("a < 9", "a >= 9", "unknown")
+    >>> title_in_full("a>=9", Groups(np.arange(3), titles, titles, unknown=2)).titles
+    ('a < 9', 'a >= 9', 'a>=9 = unknown')
     """
     titles = ["".join(title.split()) for title in groups.titles]
     compared = re.search(r"[<>=]| in \[", attribute) is not None and "".join(attribute.split()) in titles
-    kept = [compared and title != MISSING for title in groups.titles]
+    kept = [compared and group != groups.unknown for group in range(len(groups))]
 
     def full(texts: tuple[str, ...], equals: str) -> tuple[str, ...]:
         pairs = zip(texts, kept, strict=True)
         return tuple(text if is_kept else f"{attribute}{equals}{text}" for text, is_kept in pairs)
 
-    return Groups(groups.codes, full(groups.names, "="), full(groups.titles, " = "))
+    return replace(groups, names=full(groups.names, "="), titles=full(groups.titles, " = "))
 
 
-def warn_of_missing(variables: Sequence[Variable]) -> None:
-    """Warn of attributes that are missing in some rows, which are a separate group."""
+def warn_of_unknown(variables: Sequence[Variable]) -> None:
+    """Warn of attributes that are unknown in some rows, and refuse those that are unknown in every row."""
+    check_known(variables)
     for variable in variables:
         if variable.has_missing:
-            warn_of_missing_rows(variable, int((~variable.given).sum()), len(variable.labels))
+            warn_of_unknown_rows(variable, int((~variable.given).sum()), len(variable.labels))
 
 
-def warn_of_missing_rows(variable: Variable, missing: int, n_rows: int) -> None:
-    """Warn of the number of rows in which an attribute is missing, which are a separate group."""
+def warn_of_unknown_rows(variable: Variable, unknown: int, n_rows: int) -> None:
+    """Warn of the number of rows in which an attribute is unknown."""
     warn_user(
-        f"Protected attribute {variable.name!r} is missing in {missing} of {n_rows} rows: they are a "
-        f"separate group, {variable.classes[-1]!r}."
+        f"Protected attribute {variable.name!r} is unknown in {unknown} of {n_rows} rows: they are counted "
+        f"as group {variable.classes[-1]!r}, and compared with no other."
+    )
+
+
+def check_known(variables: Sequence[Variable]) -> None:
+    """Refuse attributes that are unknown in every row."""
+    for variable in variables:
+        if not variable.given.any():
+            raise _all_unknown(variable.name)
+
+
+def _all_unknown(name: str) -> ValueError:
+    return ValueError(
+        f"Protected attribute {name!r} is unknown in every row: leave it out, or correct `unknown`."
     )
 
 
@@ -407,9 +488,9 @@ def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
     names = [repr(label) for label in variable.classes]
     if variable.has_missing:
         names[-1] = str(variable.classes[-1])
-    groups = Groups(
-        variable.labels.astype(np.int64), tuple(names), tuple(str(label) for label in variable.classes)
-    )
+    titles = tuple(str(label) for label in variable.classes)
+    unknown = len(titles) - 1 if variable.has_missing else None
+    groups = Groups(variable.labels.astype(np.int64), tuple(names), titles, unknown)
     order = np.flatnonzero(groups.sizes)
     if appearance:
         order = _by_appearance(variable, order)
@@ -425,10 +506,10 @@ def _quarters(variable: Variable) -> Groups:
     names = [f"up to {bounds[0]}"] if len(bounds) else ["all"]
     names += [f"{low} to {high}" for low, high in pairwise(bounds)]
     names += [f"over {bounds[-1]}"] if len(bounds) else []
-    if not known.all():
-        codes[~known] = len(names)
-        names.append(MISSING)
-    return Groups(codes, tuple(names), tuple(names))
+    if known.all():
+        return Groups(codes, tuple(names), tuple(names))
+    codes[~known] = len(names)
+    return Groups(codes, (*names, UNKNOWN), (*names, UNKNOWN), len(names))
 
 
 def _by_appearance(variable: Variable, occurring: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -452,53 +533,8 @@ def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
     def kept(texts: tuple[str, ...]) -> tuple[Any, ...]:
         return tuple(texts[group] for group in order)
 
-    return Groups(place[groups.codes], kept(groups.names), kept(groups.titles))
-
-
-def small_groups(sizes: npt.ArrayLike, min_group_size: int = MIN_GROUP_SIZE) -> npt.NDArray[np.bool_]:
-    """Mark the groups with too few rows to be compared: by number, and by share of the table.
-
-    Parameters
-    ----------
-    sizes : array-like of int
-        The number of rows of each group. A group without rows is not marked.
-    min_group_size : int, default=30
-        Groups with at least this many rows are always compared. A group with fewer is small if it also has
-        less than 1 % of the rows; 0 marks none.
-
-    Examples
-    --------
-    >>> small_groups([5000, 4980, 20])
-    array([False, False,  True])
-    >>> small_groups([50, 30, 20])
-    array([False, False, False])
-    >>> small_groups([5000, 4980, 20], min_group_size=0)
-    array([False, False, False])
-    """
-    counts = np.asarray(sizes)
-    return (counts > 0) & (counts < min_group_size) & (counts < SMALL_SHARE * counts.sum())
-
-
-def tell_small(
-    names: Sequence[str], sizes: npt.ArrayLike, small: npt.NDArray[np.bool_], min_group_size: int
-) -> str:
-    """Describe which groups are small, and why: the subject of a sentence.
-
-    Examples
-    --------
-    >>> sizes = [5000, 4980, 20]
-    >>> tell_small(["'a'", "'b'", "'c'"], sizes, small_groups(sizes), 30)
-    "Group 'c' (20 rows), with fewer than 30 rows and less than 1 % of the table,"
-    """
-    counts = np.asarray(sizes)
-    told = [
-        f"{names[group]} ({counts[group]} {'row' if counts[group] == 1 else 'rows'})"
-        for group in np.flatnonzero(small).tolist()
-    ]
-    return (
-        f"Group{'s' if len(told) > 1 else ''} {list_names(told)}, with fewer than {min_group_size} rows and "
-        f"less than {100 * SMALL_SHARE:g} % of the table,"
-    )
+    unknown = next((number for number, group in enumerate(order) if group == groups.unknown), None)
+    return Groups(place[groups.codes], kept(groups.names), kept(groups.titles), unknown)
 
 
 def check_min_group_size(min_group_size: Any) -> None:

@@ -127,6 +127,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
+        "unknown": True,
         "sample_weight": True,
         "groups": True,
         "validation": True,
@@ -141,6 +142,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
         validation: Any = None,
@@ -149,7 +151,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        {X, y, sensitive_features, sample_weight, groups, validation}
+        {X, y, sensitive_features, unknown, sample_weight, groups, validation}
 
         Returns
         -------
@@ -157,9 +159,15 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
             With `valuation_` and `seed_`.
         """
         problem = read_problem(
-            X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
+            X,
+            y,
+            sensitive_features,
+            unknown=unknown,
+            sample_weight=sample_weight,
+            groups=groups,
+            least_rows=2,
         )
-        return self.fit_problem(problem, None if validation is None else read_validation(validation))
+        return self.fit_problem(problem, None if validation is None else read_validation(validation, unknown))
 
     def fit_problem(self, problem: Problem, validation: Problem | None = None) -> Self:
         """Value every row of a `Problem`: a table that has been read already.
@@ -226,16 +234,19 @@ def provenance_of(
         variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
         versions=library_versions(),
         names_given=problem.names_given,
+        unknown=tuple(map(str, problem.unknown)) or None,
     )
 
 
-def read_validation(validation: Any) -> Problem:
+def read_validation(validation: Any, unknown: Any = None) -> Problem:
     """Read validation data.
 
     Parameters
     ----------
     validation : tuple of (X, y, sensitive_features)
         The rows, as `fit` of a valuator takes them.
+    unknown : value or list of values, optional
+        Values of the protected attributes that mean the same as a missing one.
 
     Raises
     ------
@@ -245,7 +256,7 @@ def read_validation(validation: Any) -> Problem:
     if not isinstance(validation, tuple | list) or len(validation) != 3:
         raise ValueError("`validation` must be a tuple of three, (X, y, sensitive_features).")
     X, y, sensitive_features = validation
-    return read_problem(X, y, sensitive_features)
+    return read_problem(X, y, sensitive_features, unknown=unknown)
 
 
 def register_valuator(name: str) -> Callable[[Class], Class]:

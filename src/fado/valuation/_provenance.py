@@ -178,6 +178,8 @@ class Provenance:
     names_given : bool, default=True
         Whether protected attributes have names, by which they are compared with those of other rows. If not,
         they are called "z", or "z0", "z1", ....
+    unknown : tuple of str, optional
+        The values of protected attributes that were read as missing.
 
     See Also
     --------
@@ -198,6 +200,7 @@ class Provenance:
     target_pattern: str | None = None
     made_for: TargetNote | None = None
     names_given: bool = True
+    unknown: tuple[str, ...] | None = None
 
     def kind_of(self, variable: str) -> str:
         """Return the kind of a variable, "classes" or "continuous"; empty if it is not known."""

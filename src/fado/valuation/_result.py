@@ -310,6 +310,7 @@ class Valuation:
         y: Any = None,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         valuator: Any = None,
         over: str | Sequence[str] = ("seeds", "bags"),
         n_seeds: int = 3,
@@ -333,6 +334,7 @@ class Valuation:
             The rows that were valued, as a valuator takes them.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes, by position; without `X`, those whose groups are reported separately.
+        {unknown}
         valuator : valuator, optional
             What computed the values. None makes it from `provenance`, which keeps no estimators: pass the
             valuator if it was given some. Entropies of unknown origin are compared with those of
@@ -373,10 +375,11 @@ class Valuation:
 
         given = {"sample_weight": sample_weight, "groups": groups, "validation": validation}
         return measure_stability(
-            self, X, y, sensitive_features, valuator, over, n_seeds, given, n_jobs, show=progress
+            *(self, X, y, sensitive_features, unknown, valuator, over, n_seeds, given, n_jobs), show=progress
         )
 
-    def card(self, stability: Any = None, *, sensitive_features: Any = None) -> str:
+    @insert_parameters()
+    def card(self, stability: Any = None, *, sensitive_features: Any = None, unknown: Any = None) -> str:
         """Describe the values as Markdown: what they mean, their distribution, stability and limits.
 
         Parameters
@@ -386,6 +389,7 @@ class Valuation:
         sensitive_features : Series, array, DataFrame or dict, optional
             Protected attributes, by position, whose groups are reported separately. Groups of fewer than ten
             rows are not named.
+        {unknown}
 
         Returns
         -------
@@ -401,7 +405,7 @@ class Valuation:
         """
         from fado.valuation._stability import card
 
-        return card(self, stability, sensitive_features)
+        return card(self, stability, sensitive_features, unknown)
 
     @classmethod
     def from_probabilities(

@@ -39,6 +39,7 @@ def retraining_check(
     y: Any,
     *,
     sensitive_features: Any = None,
+    unknown: Any = None,
     validation: Any,
     performance: str = "tpr_at_fpr",
     fairness: str = "fpr_ratio",
@@ -61,6 +62,7 @@ def retraining_check(
         The model to train again.
     X, y, sensitive_features
         The rows that were valued, as a valuator takes them.
+    {unknown}
     validation : tuple of (X, y, sensitive_features)
         Validation data, which no model learns from.
     performance, fairness, max_fpr
@@ -127,6 +129,7 @@ def removal_effects(
     y: Any,
     *,
     sensitive_features: Any = None,
+    unknown: Any = None,
     validation: Any,
     performance: str = "tpr_at_fpr",
     fairness: str = "fpr_ratio",
@@ -162,11 +165,13 @@ def removal_effects(
     check_metrics(performance, fairness, max_fpr)
     check_count("n_fits", n_fits, 1, _MOST_FITS)
     check_count("n_repeats", n_repeats, 1, _MOST_FITS)
-    problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
+    problem = read_problem(
+        X, y, sensitive_features, unknown=unknown, sample_weight=sample_weight, least_rows=2
+    )
     problem = problem.with_mean_weight_one()
     if validation is None:
         raise ValueError("`validation` is needed: data (X, y, sensitive_features) that no model learns from.")
-    validated = read_validation_rows(problem, read_validation(validation), "retraining_check")
+    validated = read_validation_rows(problem, read_validation(validation, unknown), "retraining_check")
     columns = _matching_columns(valuation, problem, validated)
     seed = seed_from(random_state)
     removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)

@@ -68,6 +68,7 @@ def measure_stability(
     X: Any,
     y: Any,
     sensitive_features: Any,
+    unknown: Any,
     valuator: Any,
     over: Any,
     n_seeds: int,
@@ -93,14 +94,20 @@ def measure_stability(
         if "bags" not in wanted or valuator is not None:
             what = f"`over={over!r}`" if valuator is None else "`valuator`"
             raise ValueError(f"{what} needs `X` and `y`: without them, only other bags can be estimated.")
-        return _estimate(valuation, _attributes_of(valuation, sensitive_features))
+        return _estimate(valuation, _attributes_of(valuation, sensitive_features, unknown))
     problem = read_problem(
-        X, y, sensitive_features, sample_weight=given["sample_weight"], groups=given["groups"], least_rows=2
+        X,
+        y,
+        sensitive_features,
+        unknown=unknown,
+        sample_weight=given["sample_weight"],
+        groups=given["groups"],
+        least_rows=2,
     ).with_mean_weight_one()
     if not problem.names_given and len(problem.protected) == len(valuation.protected) == 1:
         problem = problem.with_attribute_named(valuation.protected[0])
     check_alignment(valuation, problem)
-    validation = None if given["validation"] is None else read_validation(given["validation"])
+    validation = None if given["validation"] is None else read_validation(given["validation"], unknown)
     notes: list[str] = []
     made: dict[str, list[dict[str, FloatArray]]] = {}
     with warnings.catch_warnings():
@@ -131,11 +138,11 @@ def measure_stability(
     return _frame(rows, texts, notes)
 
 
-def _attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variable]:
+def _attributes_of(valuation: Valuation, sensitive_features: Any, unknown: Any) -> list[Variable]:
     """Read attributes whose groups are reported separately, if there is no table."""
     if sensitive_features is None:
         return []
-    columns = attribute_columns(sensitive_features)
+    columns = attribute_columns(sensitive_features, unknown)
     if len(columns) == len(valuation.protected) == 1 and not columns[0].named:
         columns = [replace(columns[0], name=valuation.protected[0])]
     for column in columns:
@@ -394,13 +401,13 @@ _LACKS = {  # what a valuator does not have
 }
 
 
-def card(valuation: Valuation, stability: Any, sensitive_features: Any) -> str:
+def card(valuation: Valuation, stability: Any, sensitive_features: Any, unknown: Any) -> str:
     """Write the card as Markdown; see `Valuation.card`."""
     from fado.reporting import card_text
 
-    attributes = _attributes_of(valuation, sensitive_features)
+    attributes = _attributes_of(valuation, sensitive_features, unknown)
     if stability is None:
-        stability = valuation.stability(sensitive_features=sensitive_features)
+        stability = valuation.stability(sensitive_features=sensitive_features, unknown=unknown)
     algorithm = valuation.provenance.algorithm
     made = f"They are values by {algorithm}."
     if algorithm == "given":

@@ -24,9 +24,7 @@ from fado.tabular import (
     Table,
     Variable,
     group_rows,
-    small_groups,
-    tell_small,
-    warn_of_missing,
+    warn_of_unknown,
 )
 from fado.valuation._probabilities import log_losses
 from fado.valuation._provenance import Provenance, Scale
@@ -285,7 +283,7 @@ def read_validation_rows(problem: Problem, validation: Problem | None, who: str)
     rows = problem if validation is None else validation
     positive = labels.is_positive if validation is None else _positives(validation, labels)
     attributes = problem.protected if validation is None else _same_attributes(problem, validation)
-    warn_of_missing(attributes)
+    warn_of_unknown(attributes)
     groups = [
         _compared_groups(theirs, own.name) for own, theirs in zip(problem.protected, attributes, strict=True)
     ]
@@ -331,14 +329,13 @@ def _same_attributes(problem: Problem, validation: Problem) -> tuple[Variable, .
 
 def _compared_groups(variable: Variable, name: str) -> ValidationGroups:
     groups = group_rows([variable])
-    small = small_groups(groups.sizes, MIN_GROUP_SIZE)
-    if small.any():
-        told = tell_small(groups.names, groups.sizes, small, MIN_GROUP_SIZE)
-        verb = "is" if small.sum() == 1 else "are"
-        warn_user(f"{told} {verb} not compared: the effects of rows on {name!r} are about the others.")
-    if (~small).sum() < 2:
+    compared = groups.compared(MIN_GROUP_SIZE)
+    if told := groups.tell_small("not compared", MIN_GROUP_SIZE):
+        warn_user(f"{told}: the effects of rows on {name!r} are about the others.")
+    if compared.sum() < 2:
+        left = groups.names[int(np.argmax(compared))]
         raise ValueError(
-            f"Protected attribute {name!r} has only one group among the validation rows, "
-            f"{groups.names[int(np.argmax(groups.sizes))]}: there is nothing to compare; leave it out."
+            f"Protected attribute {name!r} has only one group among the validation rows, {left}: there is "
+            "nothing to compare; leave it out."
         )
-    return ValidationGroups(name, groups.codes, groups.names, ~small)
+    return ValidationGroups(name, groups.codes, groups.names, compared)

@@ -62,9 +62,9 @@ def test_probabilities_that_are_known_functions_of_feature_and_label(n_labels):
     X = np.arange(24)[:, None] % 8 / 8
     y = np.arange(24) % n_labels
     z = pd.Series(["f", "m", None] * 8)
-    with pytest.warns(UserWarning, match="a separate group"):
+    with pytest.warns(UserWarning, match="a separate class"):
         valuation = fit(X, y, {"sex": z}, Told(), n_jobs=1).valuation_
-    assert valuation.classes == {"y": tuple(range(n_labels)), "sex": ("f", "m", "(missing)")}
+    assert valuation.classes == {"y": tuple(range(n_labels)), "sex": ("f", "m", "unknown")}
     positive = (1 + 2 * X[:, 0]) / 4
     others = [(1 - positive) / (n_labels - 1)] * (n_labels - 1)
     np.testing.assert_array_equal(valuation.probabilities["y"], np.column_stack([*others, positive]))

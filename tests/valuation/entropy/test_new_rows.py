@@ -231,7 +231,7 @@ def test_agreement_is_that_of_the_labels_that_are_given(valuator):
 def test_missing_entries_are_a_group_where_the_models_learnt_one():
     sex = SEX.astype(object)
     sex[::3] = None
-    with pytest.warns(UserWarning, match="is missing in 200 of 600 rows"):
+    with pytest.warns(UserWarning, match="is unknown in 200 of 600 rows"):
         valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features={"sex": sex})
     found = valuator.value(X_NEW, sensitive_features={"sex": [None] * len(X_NEW)}).agreement["sex"]
     np.testing.assert_allclose(found, valuator.models_.probabilities(X_NEW, "sex")[:, 2], rtol=1e-12)
@@ -252,7 +252,7 @@ def test_labels_of_another_type_are_the_same_labels():
 
 def test_text_for_an_attribute_of_numbers_is_no_new_group():
     flag = np.where(np.arange(len(X)) % 5 == 0, None, SEX == "m")
-    with pytest.warns(UserWarning, match="is missing in 120 of 600 rows"):
+    with pytest.warns(UserWarning, match="is unknown in 120 of 600 rows"):
         valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features={"male": flag})
     given = np.where(np.arange(len(X_NEW)) % 2 == 0, None, "True")
     with pytest.raises(ValueError, match="label 'True' of 'male', whose labels are False, True"):

@@ -172,7 +172,7 @@ def test_missing_numbers_of_z_are_valued_by_prediction():
     X = RNG.normal(size=(N, 2))
     z = X[:, 0] + RNG.normal(scale=0.1, size=N)
     z[::5] = np.nan
-    with pytest.warns(UserWarning, match="is missing in 200 of 1000 rows"):
+    with pytest.warns(UserWarning, match="is unknown in 200 of 1000 rows"):
         valuation = OutOfBagEntropy(random_state=0).fit(X, X[:, 1] > 0, sensitive_features=z).valuation_
     assert np.isfinite(valuation["z"]).all()
     assert valuation.agreement["z"].isna().sum() == 200

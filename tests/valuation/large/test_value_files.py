@@ -116,7 +116,7 @@ def in_memory(weight=None, groups=None, target=None, **settings):
     ).valuation_
 
 
-@pytest.mark.filterwarnings("ignore:Protected attribute 'sex' is missing")
+@pytest.mark.filterwarnings("ignore:Protected attribute 'sex' is unknown")
 @pytest.mark.parametrize(
     ("ending", "workers", "weight", "groups", "fraction"),
     [
@@ -148,7 +148,7 @@ def test_files_are_valued_as_in_memory_to_the_bit(mixed, tmp_path, ending, worke
     assert {name: told[name] for name in wanted} == wanted
 
 
-@pytest.mark.filterwarnings("ignore:Protected attribute 'sex' is missing")
+@pytest.mark.filterwarnings("ignore:Protected attribute 'sex' is unknown")
 def test_a_continuous_target_is_valued_as_in_memory_to_the_bit(tmp_path):
     target = MIXED["income"] * 3 + MIXED["age"] / 50
     MIXED.assign(default=target).drop(columns=["person", "day"]).to_parquet(tmp_path / "one.parquet")

@@ -121,6 +121,7 @@ class ValuationModels:
         y: Any = None,
         sensitive_features: Any = None,
         *,
+        unknown: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> Valuation:
@@ -139,6 +140,8 @@ class ValuationModels:
             The labels of the target, if they are known, for the models that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             Protected attributes, all or some. They are used for `agreement` and do not change values.
+        unknown : value or list of values, optional
+            Values of the attributes that mean the same as a missing one; None means those of the fit.
         {n_jobs, progress}
 
         Returns
@@ -154,8 +157,8 @@ class ValuationModels:
             If a column that a model has seen is missing, or `y` has a label that no model has learnt.
         """
         table = table_of(X)
-        named = self.provenance.names_given
-        labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept], named=named)
+        variables = [own.variable for own in self.kept]
+        labels = read_labels(y, sensitive_features, table, variables, self.provenance, unknown)
         parts = list(_run(score_rows, table, labels, self.kept, n_jobs, show=progress))
         arrays: dict[str, Any] = {
             field: {name: np.concatenate([own[field][name] for own in parts]) for name in self.variables}
@@ -197,7 +200,7 @@ class ValuationModels:
         if own.variable.kind != "classes":
             raise ValueError(f"{variable!r} is a number, which has no probabilities of classes.")
         table = table_of(X)
-        labels = read_labels(y, None, table, [each.variable for each in self.kept], named=True)
+        labels = read_labels(y, None, table, [each.variable for each in self.kept], self.provenance)
         kept = (own,) if own is self.kept[0] else (self.kept[0], own)
         return np.concatenate(list(_run(mean_probabilities, table, labels, kept, n_jobs, show=False)))
 
@@ -317,15 +320,21 @@ def _one_thread_each(kept: Sequence[VariableModels]) -> AbstractContextManager[A
 
 
 def read_labels(
-    y: Any, sensitive_features: Any, table: Table, variables: Sequence[Variable], *, named: bool
+    y: Any,
+    sensitive_features: Any,
+    table: Table,
+    variables: Sequence[Variable],
+    provenance: Provenance,
+    unknown: Any = None,
 ) -> dict[str, Labels]:
-    """Read the known labels of new rows; `named` is whether the variables were given names."""
+    """Read the known labels of new rows, with the names and unknown values of the rows that were learnt."""
     target, *protected = variables
     found = {}
     if y is not None:
         found[target.name] = _target_labels(target, target_column(y, table.n_rows))
-    columns = [column for column, _ in protected_columns(sensitive_features, table)]
-    for variable, column in _matched(protected, columns, named=named):
+    values = provenance.unknown if unknown is None else unknown
+    columns = [column for column, _ in protected_columns(sensitive_features, table, values)]
+    for variable, column in _matched(protected, columns, named=provenance.names_given):
         found[variable.name] = _protected_labels(variable, column)
     return found
 

@@ -72,6 +72,7 @@ class EntropyValuator(BaseValuator):
             trees=learnt.of_defaults("n_estimators"),
             learning_rates=learnt.of_defaults("learning_rate"),
             names_given=problem.names_given,
+            unknown=tuple(map(str, problem.unknown)) or None,
         )
         if self.keep_models:
             self.models_ = keep_models(problem, variables, learnt, provenance)
@@ -85,7 +86,9 @@ class EntropyValuator(BaseValuator):
             probabilities=learnt.mean_probabilities(),
         )
 
-    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+    def value(
+        self, X: Any, y: Any = None, sensitive_features: Any = None, *, unknown: Any = None
+    ) -> Valuation:
         """Value new rows with the models that were kept; needs ``keep_models=True``.
 
         Parameters
@@ -98,6 +101,8 @@ class EntropyValuator(BaseValuator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             Their protected attributes, if they are known. They are used for `agreement` and do not change
             values.
+        unknown : value or list of values, optional
+            Values of the attributes that mean the same as a missing one; None means those of the fit.
 
         Returns
         -------
@@ -117,7 +122,8 @@ class EntropyValuator(BaseValuator):
                 f"`{type(self).__name__}` has kept no models for new rows: set `keep_models=True` and call "
                 "`fit` again."
             )
-        return models.value(X, y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress)
+        jobs = {"n_jobs": self.n_jobs, "progress": self.progress}
+        return models.value(X, y, sensitive_features, unknown=unknown, **jobs)
 
     def _check(self, problem: Problem) -> None:
         """Raise an error for settings that cannot work with these rows."""

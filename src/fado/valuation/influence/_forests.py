@@ -267,6 +267,7 @@ def forecast_removals(
     y: Any,
     *,
     sensitive_features: Any = None,
+    unknown: Any = None,
     validation: Any,
     parts: Any,
     performance: str = "tpr_at_fpr",
@@ -289,6 +290,7 @@ def forecast_removals(
         The model, as `TreeInfluence` takes it.
     X, y, sensitive_features
         The rows that the model learns from.
+    {unknown}
     validation : tuple of (X, y, sensitive_features)
         Validation data, on which the model is measured.
     parts : list of masks or of arrays of positions
@@ -327,7 +329,9 @@ def forecast_removals(
     1.0
     """
     check_metrics(performance, fairness, max_fpr)
-    problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
+    problem = read_problem(
+        X, y, sensitive_features, unknown=unknown, sample_weight=sample_weight, least_rows=2
+    )
     if validation is None:
         raise ValueError(
             "`validation` is needed: data (X, y, sensitive_features) on which the model is measured."
@@ -335,7 +339,7 @@ def forecast_removals(
     return forecast_problem(
         estimator,
         problem.with_mean_weight_one(),
-        read_validation(validation),
+        read_validation(validation, unknown),
         [rows for _, rows in read_parts(parts, problem.n_rows)],
         performance=performance,
         fairness=fairness,
@@ -461,11 +465,12 @@ class EffectModels:
         self._scales, self._provenance = valuation.scales, valuation.provenance
         self._workers = workers
 
-    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+    def value(
+        self, X: Any, y: Any = None, sensitive_features: Any = None, *, unknown: Any = None
+    ) -> Valuation:
         """Value new rows; see `TreeInfluence.value`."""
         table, provenance = table_of(X), self._provenance
-        named = provenance.names_given
-        labels = read_labels(y, sensitive_features, table, self._variables, named=named)
+        labels = read_labels(y, sensitive_features, table, self._variables, provenance, unknown)
         codes = labels.get(self._variables[0].name)
         share = None if codes is None else (codes == self._positive).astype(np.float64)
         told = self.by_label(table, share)

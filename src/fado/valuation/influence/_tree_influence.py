@@ -181,7 +181,9 @@ class TreeInfluence(BaseValuator):
             self.models_ = EffectModels(problem, kept, forests.factors, valuation, workers)
         return valuation
 
-    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+    def value(
+        self, X: Any, y: Any = None, sensitive_features: Any = None, *, unknown: Any = None
+    ) -> Valuation:
         """Value new rows by the effect of adding them to the training rows; needs ``keep_models=True``.
 
         A value is the effect of adding one such row, of the mean weight of the training rows, on the same
@@ -197,8 +199,8 @@ class TreeInfluence(BaseValuator):
         y : array-like of shape (n_rows,), optional
             Their labels. Without them a value is the expected effect: the mean of the effects at the two
             labels, weighted by the models' mean probabilities of these labels.
-        sensitive_features : optional
-            Accepted so that valuators can be exchanged. It does not change values: effects do not depend on a
+        sensitive_features, unknown : optional
+            Accepted so that valuators can be exchanged. They do not change values: effects do not depend on a
             row's own group.
 
         Returns
@@ -236,7 +238,7 @@ class TreeInfluence(BaseValuator):
                 "`TreeInfluence` has kept no models for new rows: set `keep_models=True` and call `fit` "
                 "again."
             )
-        return models.value(X, y, sensitive_features)
+        return models.value(X, y, sensitive_features, unknown=unknown)
 
 
 def _standard_error(total: FloatArray, squares: FloatArray, counts: npt.NDArray[np.int32]) -> FloatArray:

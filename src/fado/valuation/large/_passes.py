@@ -122,6 +122,7 @@ def _problem(
         sources=tuple(sources),
         sample_weight=weights_of(roles.weights(sample), sample.num_rows),
         blocks=roles.blocks(sample),
+        unknown=roles.unknown,
     )
 
 

@@ -83,6 +83,11 @@ class Roles:
         return list(dict.fromkeys([*self.features, *self.beside, *groups]))
 
     @property
+    def unknown(self) -> tuple[Any, ...]:
+        """The entries of protected attributes' columns that mean the same as a missing one."""
+        return self.attributes[0].unknown if self.attributes else ()
+
+    @property
     def names(self) -> list[str]:
         """The variables' names: the target, then the attributes."""
         return [TARGET, *(own.name for own in self.attributes)]
@@ -112,6 +117,7 @@ class Roles:
         return {
             "target": self.target.name,
             "protected": [own.name for own in self.attributes],
+            "unknown": [str(value) for value in self.unknown],
             "features": list(self.features),
             "excluded": {name: list(own) for name, own in self.excluded.items()},
             "weight": self.weight,
@@ -129,6 +135,7 @@ def read_roles(
     weight: str | None = None,
     groups: str | None = None,
     group_names: GroupNames | None = None,
+    unknown: Any = None,
 ) -> Roles:
     """Find the roles of the columns, from their names only.
 
@@ -140,7 +147,9 @@ def read_roles(
     >>> roles.features, roles.names, roles.excluded
     (('age', 'income'), ['y', 'age>=50'], {'age>=50': ('age',)})
     """
-    roles = name_roles(schema, target, protected, weight=weight, groups=groups, group_names=group_names)
+    roles = name_roles(
+        schema, target, protected, weight=weight, groups=groups, group_names=group_names, unknown=unknown
+    )
     for argument, names in (("drop", drop), ("exclude", exclude)):
         roles.target.check_apart(argument, as_names(names or (), argument))
     others = [name for name in schema.names if name not in roles.target.sources]
@@ -167,6 +176,7 @@ def name_roles(
     weight: str | None = None,
     groups: str | None = None,
     group_names: GroupNames | None = None,
+    unknown: Any = None,
 ) -> Roles:
     """Find which columns are target, protected attributes, weights and groups, without features."""
     names = list(schema.names)
@@ -177,7 +187,7 @@ def name_roles(
                 f"`{argument}` names {own!r}, which is not a column of the table{closest_names(own, names)}"
             )
         predicted.check_apart(argument, [own])
-    attributes = read_attributes(names, as_names(protected, "protected"), predicted, group_names)
+    attributes = read_attributes(names, as_names(protected, "protected"), predicted, group_names, unknown)
     roles = Roles(predicted, attributes, (), {}, weight, groups)
     roles.variables(schema.empty_table())  # refuses what cannot be a variable
     return roles
@@ -202,7 +212,7 @@ class Classes:
     >>> sex.add(column_from("sex", ["m", None, "f"])), sex.add(column_from("sex", ["f", "m"]))
     (array([0, 1, 2]), array([2, 0]))
     >>> sex.variable().classes
-    ('f', 'm', '(missing)')
+    ('f', 'm', 'unknown')
     """
 
     def __init__(self, name: str) -> None:

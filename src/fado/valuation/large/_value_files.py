@@ -48,6 +48,7 @@ class _Asked:
 
     target: str
     protected: str | Sequence[str]
+    unknown: Any
     drop: str | Sequence[str] | None
     exclude: str | Sequence[str] | None
     weight: str | None
@@ -74,6 +75,7 @@ class _Asked:
             exclude=self.exclude,
             weight=self.weight,
             groups=self.groups,
+            unknown=self.unknown,
         )
 
     def decisive(self, roles: Roles) -> dict[str, Any]:
@@ -112,6 +114,7 @@ def value_files(
     *,
     target: str,
     protected: str | Sequence[str],
+    unknown: Any = None,
     out: str | os.PathLike[str],
     memory: str | int | None = None,
     client: Any = None,
@@ -146,6 +149,8 @@ def value_files(
         The protected attributes: columns, or comparisons such as ``"age>=50"``, as
         `fado.datasets.protected_from` takes them. The groups of comparisons are named after them,
         ``age >= 50`` and ``age < 50``. The columns that an attribute is read from are hidden from its models.
+    unknown : value or list of values, optional
+        Entries of these columns that mean the same as a missing one, such as ``"?"`` or ``-1``.
     out : path-like
         A directory for the values in parts, which is created if it does not exist, or a file that ends in
         ``.parquet``.
@@ -233,6 +238,7 @@ def plan_files(
     *,
     target: str,
     protected: str | Sequence[str],
+    unknown: Any = None,
     memory: str | int | None = None,
     train_rows: int | None = None,
     n_bags: int = 10,
@@ -247,7 +253,8 @@ def plan_files(
 
     Parameters
     ----------
-    paths, target, protected, memory, train_rows, n_bags, unseen_fraction, drop, exclude, weight, groups
+    paths, target, protected, unknown, memory, train_rows, n_bags, unseen_fraction, drop, exclude
+    weight, groups
         As `value_files` takes them.
     n_jobs : int, optional
         How many threads would work.

@@ -90,7 +90,9 @@ class OnlineEntropy(BaseEstimator):
     n_jobs: int | None = None
     progress: bool = False
 
-    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+    def value(
+        self, X: Any, y: Any = None, sensitive_features: Any = None, *, unknown: Any = None
+    ) -> Valuation:
         """Value the rows of a batch with the models so far.
 
         Parameters
@@ -101,6 +103,8 @@ class OnlineEntropy(BaseEstimator):
             The target, if it is known, for the models of protected attributes that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             Protected attributes, if they are known. They are used for `agreement` and do not change values.
+        unknown : value or list of values, optional
+            Values of the attributes that mean the same as a missing one; None means those of the first batch.
 
         Returns
         -------
@@ -115,7 +119,12 @@ class OnlineEntropy(BaseEstimator):
             valuation = _unknown(table, self._variables(table, sensitive_features))
         else:
             valuation = state.models.value(
-                state.as_learnt(table), y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress
+                state.as_learnt(table),
+                y,
+                sensitive_features,
+                unknown=unknown,
+                n_jobs=self.n_jobs,
+                progress=self.progress,
             )
             valuation = valuation.with_rows(table.index, valuation.provenance.target_pattern)
         settings = {
@@ -127,7 +136,16 @@ class OnlineEntropy(BaseEstimator):
         }
         return valuation.with_provenance(algorithm="online", settings=settings)
 
-    def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    @insert_parameters()
+    def learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        unknown: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Add a labelled batch to the window, check it for drift, and retrain the models if it is time.
 
         A batch that raises an error changes nothing.
@@ -141,6 +159,7 @@ class OnlineEntropy(BaseEstimator):
             The target. New labels are allowed, and so is a batch with only one label.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes, the same as in the first batch.
+        {unknown}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the models' fits, relative to the rows of other batches; a row
             without a weight counts 1. The weights of the window are scaled to a mean of 1 for the fits.
@@ -166,7 +185,9 @@ class OnlineEntropy(BaseEstimator):
             return self
         before = self._state
         with warning_once(self.__dict__.setdefault("_said", set())):
-            batch = window = read_problem(_as_dense(X), y, sensitive_features, sample_weight=sample_weight)
+            batch = window = read_problem(
+                _as_dense(X), y, sensitive_features, unknown=unknown, sample_weight=sample_weight
+            )
             if before.window is not None:
                 window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
             window = _last_rows(window, most)

@@ -223,7 +223,7 @@ def after_batch(
         return counted, True
     if has_new_label(batch.sources[0], state.models.classes(TARGET)):  # which models cannot be asked about
         return counted, True
-    told = state.models.value(state.as_learnt(batch.table), *labels, n_jobs=n_jobs)
+    told = state.models.value(state.as_learnt(batch.table), *labels, unknown=batch.unknown, n_jobs=n_jobs)
     doubts = {name: 1.0 - told.field("agreement", name) for name in state.models.variables}
     pools, checks = check_drift(doubts, state.references, state.pools, counted.batches)
     checked = replace(counted, pools=pools, checks=(*state.checks, *checks)[-_MOST_CHECKS:])
@@ -353,6 +353,7 @@ class _WindowNote:
     named: bool
     names_given: bool
     weighted: bool
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -406,6 +407,7 @@ def _note(window: Problem) -> _WindowNote:
         named=window.table.is_named,
         names_given=window.names_given,
         weighted=window.sample_weight is not None,
+        unknown=tuple(map(str, window.unknown)),
     )
 
 
@@ -502,4 +504,5 @@ def _window_of(path: Path, told: _WindowNote, digest: str | None) -> Problem:
         names_given=told.names_given,
         sources=sources,
         sample_weight=rows.column(_WEIGHT).to_numpy() if told.weighted else None,
+        unknown=told.unknown,
     )

@@ -159,6 +159,7 @@ class DataShapley(BaseValuator):
         y: Any,
         *,
         sensitive_features: Any = None,
+        unknown: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
         validation: Any = None,
@@ -171,7 +172,7 @@ class DataShapley(BaseValuator):
             The features. Text, categories and missing values are allowed if the estimator takes them.
         y : array-like of shape (n_rows,)
             The target, of two classes.
-        {sensitive_features}
+        {sensitive_features, unknown}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the models' fits, scaled to a mean of 1, and, without `validation`, in
             the metrics.
@@ -189,6 +190,7 @@ class DataShapley(BaseValuator):
             X,
             y,
             sensitive_features=sensitive_features,
+            unknown=unknown,
             sample_weight=sample_weight,
             groups=groups,
             validation=validation,

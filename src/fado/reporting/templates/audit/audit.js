@@ -63,19 +63,19 @@ function chart(box, rate, groups) {
 }
 
 function groupTable(groups) {
+  const short = (share) => percent(share).replace(/\u00a0%$/, "");
   const columns = [
-    { label: "group", text: true, of: (row) => name(row.group) },
+    { label: "group", text: true, of: (row) => el("span", {}, name(row.group), row.reason ? el("span", { class: "condition small" }, "not compared: ", name(row.reason)) : null) },
     { label: "rows", of: (row) => count(row.rows) },
     ...(about.positives === null ? [] : [{ label: "positives", of: (row) => count(row.positives) }]),
     { label: "selected", of: (row) => count(row.selected) },
     ...shownRates.map((rate) => ({
       label: RATES[rate][0].toLowerCase(),
-      of: (row) => el("span", {}, el("b", {}, percent(row[rate])), el("br"), el("span", { class: "small" }, between(row[`${rate}_low`], row[`${rate}_high`], percent))),
+      of: (row) => el("span", {}, el("b", {}, percent(row[rate])), el("br"), el("span", { class: "small" }, between(row[`${rate}_low`], row[`${rate}_high`], short))),
     })),
     { label: "impact ratio", of: (row) => el("span", {}, el("b", {}, row.impact_ratio === null ? "–" : row.impact_ratio.toFixed(2)), el("br"),
       el("span", { class: "small" }, between(row.impact_ratio_low, row.impact_ratio_high, (own) => own.toFixed(2)))) },
   ];
-  if (groups.some((row) => row.reason)) columns.push({ label: "not compared", text: true, of: (row) => name(row.reason) });
   return el("article", { class: "card scrolls" }, table(columns, groups));
 }
 
@@ -140,6 +140,7 @@ function reading() {
     "The impact ratio is a group's selection rate over the highest selection rate of a compared group.",
     `An interval holds the true figure with a confidence of ${level}. If the interval of a ratio holds 1, these rows do not show a difference.`,
     left,
+    ...(about.least_shown ? [`Of groups of fewer than ${count(about.least_shown)} rows only their number is shown, since rates of a few rows tell about single people.`] : []),
     "Rows whose group is unknown have a line of their own and are compared with nobody.",
   ];
 }

@@ -34,11 +34,11 @@ function drawGroups(content) {
   ]);
   const columns = [...textColumns([["group", "group"]]), ...parts];
   const n = content.left_out.length;
-  const why = `with fewer than ${content.min_group_size} rows and less than 1 % of a part that models are measured on, ${n === 1 ? "counts" : "count"} in no ratio`;
+  const why = `unknown or with fewer than ${content.min_group_size} rows and less than 1 % of a part that models are measured on, ${n === 1 ? "counts" : "count"} in no ratio`;
   part("groups").append(el("article", { class: "card" },
     content.positive ? el("p", {}, "Positive is ", el("code", {}, name(content.positive)), ".") : null,
     table(columns, content.groups),
-    n ? el("details", { class: "left-out" }, el("summary", {}, `${n} small ${n === 1 ? "group" : "groups"}, ${why}`), table(columns, content.left_out)) : null));
+    n ? el("details", { class: "left-out" }, el("summary", {}, `${n} ${n === 1 ? "group" : "groups"}, ${why}`), table(columns, content.left_out)) : null));
 }
 
 function drawErrors(content) {
