@@ -15,11 +15,10 @@ from fado.exploration._consequences import (
     Consequences,
     GroupDecisions,
     _is_trusted,
-    most_harmful,
     task_without,
 )
 from fado.exploration._material import read_material
-from fado.exploration._rows import keeps_cells, label_cells
+from fado.exploration._removals import keeps_cells, label_cells, most_harmful
 from fado.tabular import read_problem
 from fado.valuation import BaseValuator
 

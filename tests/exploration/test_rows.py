@@ -10,7 +10,8 @@ from sklearn.metrics import log_loss
 
 from fado import TreeInfluence, Valuation, explore
 from fado.exploration._material import show_groups
-from fado.exploration._rows import RemovalSearch, cell_effects
+from fado.exploration._removals import RemovalSearch
+from fado.exploration._rows import cell_effects
 from fado.exploration._slices import BinnedColumn, Condition
 from fado.metrics import evaluate
 from fado.tabular import Groups, mean_one

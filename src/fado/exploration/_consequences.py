@@ -33,13 +33,8 @@ from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.exploration._biases import rank_correlation
 from fado.exploration._material import Bools, Codes, FloatArray, Material, Protected
-from fado.exploration._rows import (
-    INFLUENCE,
-    MOST_OF_A_CELL,
-    MOST_SLICES,
-    find_slices,
-    label_cells,
-)
+from fado.exploration._removals import find_slices, label_cells, most_harmful
+from fado.exploration._rows import INFLUENCE, MOST_SLICES
 from fado.exploration._slices import BinnedColumn
 from fado.metrics import Budget, predicted_positive
 from fado.tabular import Problem, column_from, deal_rows, variable_from
@@ -398,32 +393,6 @@ def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now
         for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
     ]
     return {"slices": slices, "curve": points, "trusted": trusted}
-
-
-def most_harmful(effects: FloatArray, share: float, cells: Codes) -> Bools:
-    """Mark the rows of the lowest effects below 0, at most half of those of any cell.
-
-    `cells` are those of `label_cells`, one row of codes per attribute.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> effects = np.array([-0.4, -0.3, -0.2, -0.1, 0.0, 0.2])
-    >>> most_harmful(effects, 0.5, np.array([[0, 0, 1, 1, 1, 1]])).tolist()
-    [True, False, True, True, False, False]
-    """
-    order = np.argsort(effects, kind="stable")
-    order = order[effects[order] < 0]
-    allowed = np.ones(len(order), dtype=np.bool_)
-    for codes in cells:
-        own, sizes = codes[order], np.bincount(codes[codes >= 0])
-        for cell in np.unique(own[own >= 0]):
-            places = np.flatnonzero(own == cell)
-            allowed[places[math.floor(MOST_OF_A_CELL * sizes[cell]) :]] = False
-    order = order[allowed]
-    marked = np.zeros(len(effects), dtype=np.bool_)
-    marked[order[: round(share * len(effects))]] = True
-    return marked
 
 
 def task_without(problem: Problem, estimator: Any, removed: Bools, scored: Rows, seed: int) -> Task:
