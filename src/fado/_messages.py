@@ -21,6 +21,20 @@ _PACKAGE = str(Path(__file__).parent)
 _NAMED_AT_MOST = 5  # in a message
 
 
+def plain_number(number: float, digits: int = 3) -> str:
+    """Write a number with some significant digits, large ones in full; "unknown" if it is NaN.
+
+    Examples
+    --------
+    >>> plain_number(2.0), plain_number(9388.4), plain_number(0.05019), plain_number(123456.7, 4)
+    ('2', '9,388', '0.0502', '123,457')
+    """
+    if number != number:
+        return "unknown"
+    text = f"{number:.{digits}g}"
+    return f"{number:,.0f}" if "e+" in text else text
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that led here."""
     level, frame = 1, inspect.currentframe()

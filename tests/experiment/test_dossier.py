@@ -83,6 +83,21 @@ def test_a_model_in_use_may_be_handed_over(frontier):
     assert used["parts"]["validation"]["fpr"] <= 0.2
 
 
+def test_the_model_in_use_is_measured_like_the_alternatives_and_is_none_of_them(frontier):
+    """Whatever its own threshold: at another budget its true-positive rate could not be compared."""
+    model = frontier.closest(1.0)
+    model.threshold_ += 0.1  # it selects fewer in use
+    content = frontier.dossier(in_use=model, less=(0.0, 1.0))
+    used, *others = content["models"]
+    at = [own["parts"]["validation"] for own in content["models"]]
+    assert used["about"] == {"threshold_in_use": model.threshold_}
+    assert used["threshold"] == pytest.approx(model.threshold_ - 0.1)
+    assert at[0]["fpr"] == pytest.approx(0.2, abs=0.01)
+    assert all(own["tpr_change"] != 0 for own in at[1:])
+    # the most equal model of the search is in use: nothing is more equal at any loss
+    assert [own["title"] for own in others] in ([], ["Alternative: at least the same true-positive rate"])
+
+
 def test_a_model_in_use_reads_text_as_it_was_written():
     columns = ["income", "payment_type"]
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(

@@ -58,18 +58,19 @@ def test_a_verdict_on_nothing_is_none_and_says_how_few_events_there_are():
     assert check.held is None
     assert check.sentence == (
         "There are too few rows to decide whether the line is held: fpr_ratio 0.000 (no interval), at least "
-        "0.8 required. For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. Not even "
-        "1,000 times as many rows would decide in four of five tries."
+        "0.8 required. For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. These "
+        "rows are too few to say how many would decide."
     )
-    assert "tries" not in stub().check(*rows_of(0, 0, 200)).sentence  # of nothing nothing follows
+    nothing = stub().check(*rows_of(0, 0, 200)).sentence  # of nothing nothing follows
+    assert nothing.endswith("has the fewest false positives: 0 of 200 negatives.")
 
 
 def test_how_many_rows_decide():
-    check = stub().check(*rows_of(100, 65, 1_000))
-    counts = GroupCounts(*np.array([[1_000, 1_000], [10, 10], [100, 65], [1, 0]]))
-    needed = 2_020 * rows_needed(counts, check.lines, 0.025)
+    check = stub().check(*rows_of(1_000, 750, 10_000))
+    counts = GroupCounts(*np.array([[10_000, 10_000], [10, 10], [1_000, 750], [1, 0]]))
+    needed = 20_020 * rows_needed(counts, check.lines, 0.025)
     assert check.held is None
-    assert 30_000 < needed < 1_000_000
+    assert 100_000 < needed < 1_000_000
     assert check.sentence.endswith(
         f" About {10_000 * np.ceil(needed / 10_000):,.0f} rows like these decide in four of five tries."
     )

@@ -118,7 +118,7 @@ class Lines:
                 passed &= np.array(bounds) >= line
             return float(passed.mean())
 
-        factor = least_times(share_passing)
+        factor = least_times(share_passing, _MOST)
         return -1 if np.isinf(factor) else int(np.ceil((factor - 1) * len(positive)))
 
     def reason(
@@ -357,6 +357,7 @@ def _log_factor(coefficient: float) -> float:
 
 ALLOWANCE = 1.5  # counts are divided by this if models are fitted again
 _DRAWS = 4_000
+_MOST = 1_000  # times as many rows
 _TRIES = 300  # of equal rates, for the rows that are missing
 
 

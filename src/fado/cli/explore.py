@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fado._messages import plain_number
 from fado.cli._options import MIN_GROUP_SIZE, command
 
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
@@ -222,5 +223,5 @@ def _size(bias: Mapping[str, Any]) -> str:
     factor, unit = _UNITS[head["format"]]
     if unit == " %" and bias["id"] == "prevalence":  # a gap between two shares
         unit = " p.p."
-    number, low, high = (f"{factor * head[key]:.3g}" for key in ("number", "low", "high"))
+    number, low, high = (plain_number(factor * head[key]) for key in ("number", "low", "high"))
     return f" {number}{unit} [{low}, {high}]"

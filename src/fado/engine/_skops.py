@@ -115,7 +115,8 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
     except StrangeError as error:
         raise ValueError(
             f"{name} cannot be saved: it holds {error}, which is not among the classes that are read again. "
-            "Functions, and estimators that keep rows, are not: see 'A model to keep' in the guide."
+            "Functions, and estimators that keep rows, are not: see `Saving and loading` on the page "
+            "`Keep a model` of the guide."
         ) from error
 
 

@@ -51,18 +51,17 @@ def dossier_content(
     rates, shares = handed_over(results, lines)
     used = _in_use(results, data, lines, in_use, part)
     base = _rate(used, data, part)
-    models, seen = [used], set()
+    models = [used]
     for allowed in less:
         near = np.flatnonzero(rates >= base - allowed - 1e-12)
         if not len(near):
             continue
+        title = f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
         row = int(near[np.lexsort([-rates[near], -shares[near]])[0]])
-        if row not in seen:
-            seen.add(row)
-            title = (
-                f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
-            )
-            models.append(_of_row(results, row, f"Alternative: {title}", part))
+        model = _of_row(results, row, f"Alternative: {title}", part)
+        # the model in use, or an alternative of a smaller loss, is not listed again
+        if not any(np.array_equal(model.decisions[part], own.decisions[part]) for own in models):
+            models.append(model)
     parts = [name for name in ("validation", "test") if len(data.parts[name])]
     return {
         "asked": tell_lines(lines),
@@ -106,11 +105,11 @@ def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: An
         name: _scores_of(in_use, data, name) for name in ("validation", "test") if len(data.parts[name])
     }
     own = data.part(part)
-    threshold = getattr(in_use, "threshold_", None)
-    if threshold is None:
-        threshold = results.config.evaluation.budget.threshold(own.positive, scores[part], own.weights)
+    # like all others: rates at different budgets could not be compared
+    threshold = float(results.config.evaluation.budget.threshold(own.positive, scores[part], own.weights))
     decisions = {name: predicted_positive(found, threshold) for name, found in scores.items()}
-    return _Model(f"In use: {type(in_use).__name__}", {}, float(threshold), decisions)
+    about = {} if getattr(in_use, "threshold_", None) is None else {"threshold_in_use": in_use.threshold_}
+    return _Model(f"In use: {type(in_use).__name__}", about, threshold, decisions)
 
 
 def _scores_of(model: Any, data: Data, part: str) -> FloatArray:

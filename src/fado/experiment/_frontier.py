@@ -205,9 +205,10 @@ class Frontier:
         path : path-like, optional
             The file to write: a page (``.html``) or data (``.json``).
         in_use : classifier, optional
-            The model in use: fitted, with `predict_proba`, on the same columns. It decides at its own
-            ``threshold_`` if it has one, else at the threshold that keeps the budget on validation data.
-            None takes the best untouched model of the search.
+            The model in use: fitted, with `predict_proba`, on the same columns. Like the alternatives it is
+            measured at the threshold that keeps the budget on validation data, because rates at different
+            budgets cannot be compared; its own ``threshold_``, if it has one, is stated. None takes the best
+            untouched model of the search.
         less : sequence of float, default=(0.0, 0.005, 0.01, 0.02)
             How much lower the true-positive rate of an alternative may be.
 

@@ -338,7 +338,7 @@ class Results:
         return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
 
     def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
-        """Draw the landscape: a chart of all models on test data, as in the paper.
+        """Draw the landscape: a chart of all models on test data, as in the paper; its title says so.
 
         The true-positive rate is on x, the ratio on y. Circles are baselines, triangles sampling, squares
         reweighing. Colours run from purple (alpha 0, fairness) to green (alpha 1, performance) and grow
@@ -360,7 +360,7 @@ class Results:
             Notebooks show it. ``chart.save("landscape.png")`` writes it as PNG, SVG, PDF or HTML.
         """
         points = points_of(self, metric, attribute)
-        title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
+        title = f"{RATIO_TITLES[metric]}{'' if attribute is None else f', {attribute}'}, on test rows"
         return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 
     def report(self, path: str | os.PathLike[str], metric: str = "fpr_ratio", at_least: float = 0.8) -> None:

@@ -290,7 +290,8 @@ def _stretches(attribute: Protected) -> ShownGroups:
     edges = np.linspace(low, high, 5)
     codes = np.searchsorted(edges[1:-1], numbers)
     codes = np.where((numbers >= low) & (numbers <= high), codes, -1)
-    return ShownGroups(codes, tuple(f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges)))
+    bounds = [plain_number(edge, 4) for edge in edges.tolist()]
+    return ShownGroups(codes, tuple(f"{low} to {high}" for low, high in pairwise(bounds)))
 
 
 def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names
+from fado._messages import plain_number as plain_number
 from fado.tabular import (
     MIN_GROUP_SIZE,
     SMALL_SHARE,
@@ -52,19 +52,6 @@ def percent(share: float) -> str:
     ('66.8 %', '0.012 %', '100 %')
     """
     return f"{plain_number(100 * share)} %"
-
-
-def plain_number(number: float) -> str:
-    """Write a number with three significant digits, in powers of ten only if it is tiny.
-
-    Examples
-    --------
-    >>> plain_number(2.0), plain_number(48842.0), plain_number(0.05019)
-    ('2', '48,842', '0.0502')
-    """
-    if math.isnan(number):
-        return "unknown"
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def quoted(name: str) -> str:
@@ -409,7 +396,7 @@ class Material:
         else:
             middle = float(np.median(target.labels))
             codes = (target.labels > middle).astype(np.int64)
-            names = (f"up to {middle:.4g}", f"over {middle:.4g}")
+            names = (f"up to {plain_number(middle, 4)}", f"over {plain_number(middle, 4)}")
         return show_groups(Groups(codes, names, names), 0, noun="labels")
 
     def row_number(self, row: int) -> int:

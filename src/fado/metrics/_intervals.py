@@ -48,7 +48,7 @@ _FOUR_OF_FIVE = 0.8  # of simulated tries are decided
 _TRIES, _SEED = 4_000, 1
 _MANY = 300  # events
 _NEAR = 0.1  # half of all models are expected so near to a minimum, in logarithms
-_MOST_TIMES = 1_000.0  # as many rows
+_MOST_TIMES = 100.0  # as many rows
 _PRECISE = 1.05  # how close the number of rows is found
 _RATES = {name: RATIOS[f"{name}_ratio"] for name in ("fpr", "tpr", "selection_rate")}  # over all groups
 
@@ -225,25 +225,27 @@ def is_above(number: float, line: float) -> bool:
     return bool(number >= line - _ROUNDING)
 
 
-def least_times(share_decided: Callable[[float], float]) -> float:
-    """Return how many times as many rows decide in four of five tries; infinity if 1,000 times do not.
+def least_times(share_decided: Callable[[float], float], most: float) -> float:
+    """Return how many times as many rows decide in four of five tries; infinity if `most` times do not.
 
     Parameters
     ----------
     share_decided : callable
         The share of simulated tries that that many times as many rows decide. It should draw with the same
         seed for every number.
+    most : float
+        The largest number that is tried.
 
     Examples
     --------
-    >>> round(least_times(lambda times: times / 10), 1)
+    >>> round(least_times(lambda times: times / 10, 100), 1)
     8.0
     """
     low, high = 1.0, 1.0
     while share_decided(high) < _FOUR_OF_FIVE:
-        if high >= _MOST_TIMES:
+        if high >= most:
             return math.inf
-        low, high = high, min(2 * high, _MOST_TIMES)
+        low, high = high, min(2 * high, most)
     while high > low * _PRECISE:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if share_decided(middle) >= _FOUR_OF_FIVE else (middle, high)
@@ -271,7 +273,7 @@ def rows_needed(counts: GroupCounts, lines: Mapping[str, float], error: float) -
     Returns
     -------
     float
-        At least 1; infinity if 1,000 times as many rows decide less often.
+        At least 1; infinity if it is more than 100, of which too few rows can say nothing.
 
     Examples
     --------
@@ -316,7 +318,7 @@ def rows_needed(counts: GroupCounts, lines: Mapping[str, float], error: float) -
             missed |= high < line - _ROUNDING
         return float(weights @ (held | missed))
 
-    return least_times(share_decided)
+    return least_times(share_decided, _MOST_TIMES)
 
 
 def _counts_of(cells: Floats64) -> GroupCounts:

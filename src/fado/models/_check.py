@@ -467,7 +467,7 @@ def _lacking(
         return text
     times = rows_needed(counts, {own.ratio: own.line for own in judged}, (1 - level) / 2)
     if math.isinf(times):
-        return f"{text} Not even 1,000 times as many rows would decide in four of five tries."
+        return f"{text} These rows are too few to say how many would decide."
     needed = times * n_rows
     step = 10 ** max(math.floor(math.log10(needed)) - 1, 0)
     return f"{text} About {math.ceil(needed / step) * step:,} rows like these decide in four of five tries."

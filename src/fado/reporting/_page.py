@@ -20,6 +20,8 @@ from importlib.resources.abc import Traversable
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from fado._messages import plain_number
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -161,7 +163,9 @@ def shown_table(title: str, texts: Sequence[str], table: pd.DataFrame | None = N
     if table is not None:
         cells = table.map(lambda cell: written_out(cell) if isinstance(cell, str) else cell)
         cells.columns = [written_out(str(name)) for name in table.columns]
-        shown = cells.to_html(border=0, index=False, na_rep="", float_format="{:.4g}".format)
+        shown = cells.to_html(
+            border=0, index=False, na_rep="", float_format=lambda number: plain_number(number, 4)
+        )
         told.append(shown)
     return f"<div><p><b>{_escaped(title)}</b></p>{''.join(told)}</div>"
 

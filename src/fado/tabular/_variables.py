@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_count
-from fado._messages import COMPARE_TARGET, list_names, warn_user
+from fado._messages import COMPARE_TARGET, list_names, plain_number, warn_user
 from fado.tabular._column import Column, is_label
 
 Kind = Literal["classes", "continuous"]
@@ -502,7 +502,7 @@ def _quarters(variable: Variable) -> Groups:
     edges = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
     edges = edges[edges < numbers[known].max()]
     codes = np.searchsorted(edges, numbers).astype(np.int64)
-    bounds = [f"{edge:.4g}" for edge in edges]
+    bounds = [plain_number(edge, 4) for edge in edges.tolist()]
     names = [f"up to {bounds[0]}"] if len(bounds) else ["all"]
     names += [f"{low} to {high}" for low, high in pairwise(bounds)]
     names += [f"over {bounds[-1]}"] if len(bounds) else []

@@ -18,7 +18,8 @@ function lead() {
     `Required: ${content.asked}, on ${content.target}, at the budget: ${content.budget}.`,
     `${rows}. Models were selected on ${content.chosen_on} rows; all decide at the threshold that these rows set.` +
       (parts.length > 1 ? " Test rows were not used in training or selection." : ""),
-  ];
+    content.models.length > 1 ? "" : "No other model of the search is as close in true-positive rate and has a higher ratio.",
+  ].filter(Boolean);
 }
 
 function summary() {
