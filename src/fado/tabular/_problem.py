@@ -15,6 +15,7 @@ from fado._messages import closest_names, warn_user
 from fado.tabular._column import Column, column_from, is_frame
 from fado.tabular._table import Table
 from fado.tabular._variables import (
+    MOST_NUMERIC_CLASSES,
     TARGET,
     Groups,
     Kind,
@@ -129,10 +130,16 @@ class Problem:
         return self._with_sources(self.sources, chosen) if chosen else self
 
     def _with_sources(
-        self, sources: Sequence[Column], kinds: Mapping[str, Kind] | None = None, **changes: Any
+        self, sources: Sequence[Column], chosen: Mapping[str, Kind] | None = None, **changes: Any
     ) -> Problem:
-        """Return the problem with its variables read from other columns."""
-        target, *protected = (variable_from(own, (kinds or {}).get(own.name)) for own in sources)
+        """Return the problem with its variables read from other columns, of the kinds that they have."""
+        kinds = {
+            own.name: own.kind
+            for own in self.variables
+            if own.kind == "continuous" or len(own.classes) > MOST_NUMERIC_CLASSES
+        }
+        kinds.update(chosen or {})
+        target, *protected = (variable_from(own, kinds.get(own.name)) for own in sources)
         return replace(self, target=target, protected=tuple(protected), sources=tuple(sources), **changes)
 
 
@@ -185,6 +192,9 @@ def read_problem(
     target = target_column(y, table.n_rows)
     protected = protected_columns(sensitive_features, table)
     columns = [column for column, _ in protected]
+    given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    for argument, values in {**given, "groups": groups}.items():
+        _warn_of_other_order(table.index, argument, values)
     return Problem(
         table=table,
         target=variable_from(target),
@@ -196,6 +206,25 @@ def read_problem(
         sample_weight=weights_of(sample_weight, table.n_rows),
         blocks=_blocks_of(groups, table.n_rows),
     )
+
+
+def _warn_of_other_order(index: Any, argument: str, values: Any) -> None:
+    """Warn if the rows of an argument have the labels of X's in another order."""
+    if isinstance(values, Mapping):
+        for name, own in values.items():
+            _warn_of_other_order(index, f"{argument}[{name!r}]", own)
+        return
+    other = getattr(values, "index", None) if hasattr(values, "iloc") else None
+    if index is None or other is None or len(index) != len(other) or index.equals(other):
+        return
+    if index.is_unique and other.is_unique and bool(index.isin(other).all()):
+        pairs = enumerate(zip(index, other, strict=True))
+        row, (own, theirs) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+        warn_user(
+            f"`{argument}` has the row labels of X in another order: row {row} is {own!r} in X and "
+            f"{theirs!r} there. Rows are matched by position: pass `{argument}.loc[X.index]` if labels "
+            "should match, or reset both indexes."
+        )
 
 
 def note_features(estimator: Any, table: Table) -> None:
