@@ -34,7 +34,7 @@ MAX_FPR = 0.05
 NEIGHBOURS = 5  # of SMOTENC
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "positive", "drop", "keep_ids", "weight", "group_names")
 def generate(
     data: Path,
     *,

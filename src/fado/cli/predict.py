@@ -88,7 +88,9 @@ def predict(
     chosen = load_model(model)
     inputs, check = None, None
     if target is not None and protected:
-        inputs = read_inputs(data, target, protected, positive=positive, group_names=group_names)
+        inputs = read_inputs(
+            data, target, protected, positive=positive, group_names=group_names, keep_ids=None
+        )
         labels = inputs.target if positive is None else _as_told(inputs, chosen)
         check = chosen.check(inputs.features, labels, inputs.protected, date=date)
     scores = chosen.score_rows(read_table(data) if inputs is None else inputs.features)

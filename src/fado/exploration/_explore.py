@@ -276,7 +276,13 @@ def explore(
     if stability is not None:
         read_stability(stability)  # refuses a wrong table before rows are valued
     problem = read_problem(
-        X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
+        X,
+        y,
+        sensitive_features,
+        sample_weight=sample_weight,
+        groups=groups,
+        pos_label=pos_label,
+        warn_of_columns=True,
     ).with_mean_weight_one()
     material = read_material(
         problem,

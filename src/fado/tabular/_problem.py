@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fado._messages import closest_names, warn_user
 from fado.tabular._column import Column, column_from, is_frame
+from fado.tabular._suspects import warn_of_doubtful_columns
 from fado.tabular._table import Table
 from fado.tabular._variables import (
     MOST_NUMERIC_CLASSES,
@@ -152,6 +153,7 @@ def read_problem(
     groups: Any = None,
     pos_label: Any = None,
     least_rows: int = 1,
+    warn_of_columns: bool = False,
 ) -> Problem:
     """Read what a user passes.
 
@@ -171,6 +173,8 @@ def read_problem(
         The positive label; None is the larger of two.
     least_rows : int
         How many rows there must be.
+    warn_of_columns : bool
+        Whether to warn of columns that no model should learn as they are.
 
     Examples
     --------
@@ -195,6 +199,8 @@ def read_problem(
     given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
     for argument, values in {**given, "groups": groups}.items():
         _warn_of_other_order(table.index, argument, values)
+    if warn_of_columns:
+        warn_of_doubtful_columns(table)
     return Problem(
         table=table,
         target=variable_from(target),

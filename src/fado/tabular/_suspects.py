@@ -124,7 +124,8 @@ def _look_at_text(column: Column) -> tuple[str, float] | None:
                 return "number as text", pc.mean(like).as_py()
     n_rows = len(column) - column.data.null_count
     if n_rows >= LEAST_ROWS and len(levels) > NEARLY_UNIQUE * n_rows:
-        return "id", len(levels) / n_rows
+        n_different = pc.count_distinct(column.data.drop_null()).as_py()  # not all levels may occur
+        return ("id", n_different / n_rows) if n_different > NEARLY_UNIQUE * n_rows else None
     return None
 
 

@@ -157,7 +157,13 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
             With `valuation_` and `seed_`.
         """
         problem = read_problem(
-            X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
+            X,
+            y,
+            sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            least_rows=2,
+            warn_of_columns=True,
         )
         return self.fit_problem(problem, None if validation is None else read_validation(validation))
 

@@ -39,6 +39,7 @@ from fado.tabular import (
     column_from,
     on_shelf,
     row_hash,
+    warn_of_doubtful_columns,
     weights_of,
 )
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
@@ -109,6 +110,7 @@ def learn(
             rows, problem = rows[chosen], _some_rows(problem, chosen)
             sample = sample.select([] if roles.groups is None else [roles.groups]).take(pa.array(chosen))
         _warn_of_unseen(problem)
+        warn_of_doubtful_columns(problem.table)
         valuator.fit_problem(problem)
     longest = problem.n_rows - min(map(len, valuator.bags_))
     settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows, **told}

@@ -175,7 +175,9 @@ class OnlineEntropy(BaseEstimator):
             return self
         before = self._state
         with warning_once(self.__dict__.setdefault("_said", set())):
-            batch = window = read_problem(_as_dense(X), y, sensitive_features, sample_weight=sample_weight)
+            batch = window = read_problem(
+                _as_dense(X), y, sensitive_features, sample_weight=sample_weight, warn_of_columns=True
+            )
             if before.window is not None:
                 window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
             window = _last_rows(window, most)
