@@ -14,7 +14,7 @@ from fado.tabular import (
     Column,
     Table,
     Variable,
-    doubtful_columns,
+    doubt_of,
     protected_columns,
     target_column,
     variable_from,
@@ -100,13 +100,16 @@ def report_columns(
     table: Table, target: Column | None, protected: Sequence[Column], made_of: Mapping[str, Collection[str]]
 ) -> pd.DataFrame:
     """Report the columns of a table; those that an attribute is made of do not count as revealing it."""
-    looks = {j: (finding, share) for j, finding, share in doubtful_columns(table)}
     variables = [*([] if target is None else [target]), *protected]
     measures = [(column is target, _Measure(variable_from(column))) for column in variables]
     rows: list[tuple[str, str, str, float, str]] = []
     for j, name in enumerate(table.names):
-        column = table.column(j)
-        found = [(*looks[j], _FIXES[looks[j][0]])] if j in looks else _counted(column)
+        try:
+            column = table.column(j)
+        except (TypeError, ValueError):  # of a type that no model takes, as a fit will say
+            continue
+        doubt = None if table.is_sparse else doubt_of(column)
+        found = _counted(column) if doubt is None else [(*doubt, _FIXES[doubt[0]])]
         for is_target, measure in measures:
             share = 0.0 if name in made_of.get(measure.name, ()) else measure.share(column)
             if is_target and share >= REVEALS_TARGET:

@@ -2,14 +2,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fado.tabular import Table, doubtful_columns, numbers_in, warn_of_doubtful_columns
+from fado.tabular import Table, doubt_of, numbers_in, warn_of_doubtful_columns
 
 N = 400
 RNG = np.random.default_rng(0)
 
 
 def look(column, name="x"):
-    return [what for _, what, _ in doubtful_columns(Table.from_input(pd.DataFrame({name: column})))]
+    doubt = doubt_of(Table.from_input(pd.DataFrame({name: column})).column(0))
+    return [] if doubt is None else [doubt[0]]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,13 +23,12 @@ import pyarrow.compute as pc
 
 from fado._memory import format_memory, free_memory
 from fado._messages import closest_names, list_names, warn_user
-from fado.columns import report_columns
+from fado.cli._columns import find_columns, print_findings
 from fado.metrics import Budget
 from fado.tabular import (
     ENDINGS,
     Expression,
     Labels,
-    Table,
     Variable,
     column_from,
     columns_named,
@@ -40,16 +38,14 @@ from fado.tabular import (
     positive_code,
     read_attributes,
     read_table,
-    target_column,
     variable_from,
     weights_of,
 )
 from fado.utility import utility_class
 from fado.valuation import TargetNote, Valuation
-from fado.valuation.large import read_roles, with_group_names
+from fado.valuation.large import with_group_names
 
 _WORTH_A_LOOK = 0.05  # of the free memory: smaller files always fit
-_FIRST_ROWS = 20_000  # of a table that is read in parts
 _TIMES_ITS_SIZE = 3.5  # memory for work on a table, relative to its size; measured by benchmarks/scale.py
 _QUOTED = r"""(?:"[^"]*"|'[^']*'|`[^`]*`)"""
 _NAMED = re.compile(
@@ -187,11 +183,9 @@ def read_inputs(
     codes, entries = column.encode()
     classes = tuple(map(column.label_of, entries))
     label = None if positive is None else label_named(classes, positive, "--positive")
-    features = table.select([name for name in others if name not in unseen])
-    ids = [] if keep_ids is None else _report(features, read, table, attributes, keep_ids=keep_ids)
-    return Inputs(
+    inputs = Inputs(
         table=table,
-        features=features.drop_columns(ids),
+        features=table.select([name for name in others if name not in unseen]),
         predicted=predicted,
         target=read,
         labels=Labels(codes, classes, positive_code(classes, label)),
@@ -199,57 +193,12 @@ def read_inputs(
         protected={own.name: own.groups(table) for own in attributes},
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
         groups=None if groups is None else table.column(groups),
-        ids=tuple(ids),
     )
-
-
-def _report(
-    features: pa.Table, target: Any, table: pa.Table, attributes: Sequence[Expression], *, keep_ids: bool
-) -> list[str]:
-    """Print what there is to know about the features before any fit; return the ids to leave out."""
-    groups = [column_from(own.name, replace(own, names={}).groups(table)) for own in attributes]
-    sources = {own.name: own.sources for own in attributes}
-    learnt = Table.from_input(features)
-    return print_findings(
-        report_columns(learnt, target_column(target, learnt.n_rows), groups, sources), keep_ids=keep_ids
-    )
-
-
-def print_findings(found: pd.DataFrame, *, keep_ids: bool) -> list[str]:
-    """Print what `fado.check_columns` found, a line for each kind; return the ids to leave out."""
-    is_id = found["finding"] == "id"
-    ids = [] if keep_ids else found["column"][is_id].tolist()
-    if ids:
-        found.loc[is_id, "what to do"] = "left out of the features; `--keep-ids` takes them back"
-    for (finding, fix), own in found.groupby(["finding", "what to do"], sort=False):
-        shares = own["measured"].map("{:.3g}".format)
-        named = [
-            f"{name!r}" + ("" if share == "nan" else f" ({share})")
-            for name, share in zip(own["column"], shares, strict=True)
-        ]
-        print(f"{finding}: {list_names(named)}: {fix}.", file=sys.stderr)
-    warnings.filterwarnings("ignore", "Models will learn little from these columns")  # says less of the same
-    return ids
-
-
-def columns_to_drop(
-    data: Path,
-    keep_ids: bool,
-    *,
-    target: str,
-    protected: Sequence[str],
-    drop: Sequence[str] | None,
-    **named: Any,
-) -> list[str]:
-    """Look at the first rows of a table that is read in parts; return the columns that are no features."""
-    source = open_source(data)
-    roles = read_roles(
-        source.schema, target, protected, drop=drop, weight=named.get("weight"), groups=named.get("groups")
-    )
-    head = next(source.rows(None, _FIRST_ROWS))
-    read = roles.target.read(head, named=False)
-    ids = _report(head.select(roles.features), read, head, roles.attributes, keep_ids=keep_ids)
-    return [*(drop or ()), *ids]
+    if keep_ids is None:
+        return inputs
+    found = find_columns(inputs.features, read, inputs.labelled, inputs.expressions)
+    ids = print_findings(found, keep_ids=keep_ids)
+    return replace(inputs, features=inputs.features.drop_columns(ids), ids=tuple(ids))
 
 
 def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def run(
     dry_run : flag
         Only print the number of fits and how long they may take.
     """
-    from fado.cli._inputs import print_findings
+    from fado.cli._columns import print_findings
 
     chosen = _read(config, store)
     chosen = chosen.without_columns(print_findings(chosen.check_columns(), keep_ids=keep_ids))

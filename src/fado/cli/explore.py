@@ -113,7 +113,8 @@ def _explore_files(
 ) -> Any:
     """Explore a sample of a table that is read in parts."""
     from fado import explore_files
-    from fado.cli._inputs import columns_to_drop, given_options, read_group_names
+    from fado.cli._columns import columns_to_drop
+    from fado.cli._inputs import given_options, read_group_names
     from fado.tabular import TARGET, label_named
     from fado.valuation import read_lazily
 

@@ -329,7 +329,8 @@ def _value_files(
     dry_run: bool,
 ) -> None:
     """Value a table that is read in parts: print the plan, value the rows, and print a summary."""
-    from fado.cli._inputs import columns_to_drop, read_group_names
+    from fado.cli._columns import columns_to_drop
+    from fado.cli._inputs import read_group_names
     from fado.cli._outputs import print_settings, print_table
     from fado.tabular import TARGET, label_named, open_source
     from fado.valuation import plan_files, summarise_files, value_files

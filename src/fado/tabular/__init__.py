@@ -26,7 +26,7 @@ from fado.tabular._streams import (
     on_shelf,
     row_hash,
 )
-from fado.tabular._suspects import doubtful_columns, numbers_in, warn_of_doubtful_columns
+from fado.tabular._suspects import doubt_of, numbers_in, warn_of_doubtful_columns
 from fado.tabular._table import (
     Table,
     as_names,

@@ -45,35 +45,20 @@ _DAYS = "|".join(
 _DATES = rf"({_DAYS})([t ]+\d{{1,2}}:\d{{2}}.*)?"
 
 
-def doubtful_columns(table: Table) -> list[tuple[int, str, float]]:
-    """List columns that are ids, or dates or numbers as text: position, what they are, and a share.
+def doubt_of(column: Column) -> tuple[str, float] | None:
+    """Return whether a column is an id, or dates or numbers as text, and a share; None if it is neither.
 
     The share is that of different entries for an id, else that of different texts that are dates or numbers.
     Text is an id if more than 90 % of its entries differ, in at least 30 rows. Whole numbers are ids if they
     also repeat far less than any measurement with their range would, do not fit a float, or are called id: a
-    counter is one, and an income, of which few repeat in a small table, is none. Columns of sparse matrices
-    are not looked at.
+    counter is one, and an income, of which few repeat in a small table, is none.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from
+    >>> doubt_of(column_from("paid", ["12 %", "5 %", "7 %"]))
+    ('number as text', 1.0)
     """
-    if table.is_sparse:
-        return []
-    looks = ((j, _look(column)) for j, column in enumerate(table.columns))
-    return [(j, *look) for j, look in looks if look is not None]
-
-
-def warn_of_doubtful_columns(table: Table) -> None:
-    """Warn of columns that no model should learn as they are."""
-    names: dict[str, list[str]] = {}
-    for j, finding, _ in doubtful_columns(table):
-        names.setdefault(finding, []).append(repr(table.names[j]))
-    listed = "; ".join(f"{finding}: {list_names(own)}" for finding, own in names.items())
-    if listed:
-        warn_user(
-            f"Models will learn little from these columns of X as they are ({listed}): leave ids out, and "
-            "turn dates and numbers that are text into numbers. `fado.check_columns` says more."
-        )
-
-
-def _look(column: Column) -> tuple[str, float] | None:
     if column.levels is not None:
         return _look_at_text(column)
     if column.is_boolean:
@@ -83,6 +68,21 @@ def _look(column: Column) -> tuple[str, float] | None:
     if (first % 1 != 0).any() or len(np.unique(first)) < len(first) / 2:
         return None
     return _look_at_numbers(column)
+
+
+def warn_of_doubtful_columns(table: Table) -> None:
+    """Warn of columns that no model should learn as they are; those of a sparse matrix are not looked at."""
+    names: dict[str, list[str]] = {}
+    for column in table.columns:
+        doubt = doubt_of(column)
+        if doubt is not None:
+            names.setdefault(doubt[0], []).append(repr(column.name))
+    listed = "; ".join(f"{finding}: {list_names(own)}" for finding, own in names.items())
+    if listed:
+        warn_user(
+            f"Models will learn little from these columns of X as they are ({listed}): leave ids out, and "
+            "turn dates and numbers that are text into numbers. `fado.check_columns` says more."
+        )
 
 
 def _look_at_numbers(column: Column) -> tuple[str, float] | None:
