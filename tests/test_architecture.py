@@ -23,6 +23,7 @@ ORDER = [
     "datasets",
     "valuation",
     "utility",
+    "columns",
     "interventions",
     "active",
     "generation",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fado.aim import AimedEstimator
+    from fado.columns import check_columns
     from fado.experiment import find_frontier
     from fado.exploration import explore, explore_files
     from fado.generation import UtilityAwareOverSampler
@@ -53,6 +54,7 @@ __all__ = [
     "UtilityAwareReweigher",
     "Valuation",
     "__version__",
+    "check_columns",
     "explore",
     "explore_files",
     "find_frontier",
@@ -65,6 +67,7 @@ __all__ = [
 # Where public names are defined; each is imported when it is first used, so that `import fado` stays quick.
 _HOMES = {
     "aim": "AimedEstimator",
+    "columns": "check_columns",
     "experiment": "find_frontier",
     "exploration": "explore explore_files",
     "generation": "UtilityAwareOverSampler",

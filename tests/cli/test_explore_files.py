@@ -93,7 +93,9 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
     asked = ("--target", "other", "--sample-rows", 300)
     result = run(tmp_path / "renamed.parquet", tmp_path / "v.parquet", tmp_path / "other.html", *asked)
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: `--values` are for the target 'default', not for 'other': pass")
+    first, second = result.stderr.splitlines()
+    assert first == "reveals target: 'default' (0.999): use it only if it is known before the target is."
+    assert second.startswith("error: `--values` are for the target 'default', not for 'other': pass")
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,7 @@ def test_values_of_another_attribute_are_refused_naming_both(files, command):
     result = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert result.exit_code == 2
     assert result.stderr == (
+        "id: 'id' (1): left out of the features; `--keep-ids` takes them back.\n"
         "error: `--values` has no values for the protected attribute 'note'; it has 'sex'.\n"
     )
     assert not (files / "train.parquet").exists()

@@ -130,6 +130,43 @@ def test_kinds():
         problem.with_kinds({"y": "number"})
 
 
+def test_some_rows_keep_the_kinds_of_all():
+    ages = np.arange(30.0)
+    problem = read_problem(np.zeros((30, 1)), ages, {"age": ages, "few": ages % 7, "text": list("ab") * 15})
+    chosen = problem.with_kinds({"few": "continuous"}).with_kinds({"age": "classes"})
+    assert [own.kind for own in chosen.variables] == ["continuous", "classes", "continuous", "classes"]
+    for part in (chosen.take(np.arange(5)), chosen.take(np.arange(28)).take(np.arange(3))):
+        assert [own.kind for own in part.variables] == [own.kind for own in chosen.variables]
+    assert chosen.take(np.arange(25)).protected[0].classes == tuple(range(25))
+    joined = join_problems(chosen.take(np.arange(5)), problem)
+    assert [own.kind for own in joined.variables] == ["continuous", "continuous", "continuous", "classes"]
+
+
+@pytest.mark.parametrize("argument", ["y", "sensitive_features", "sample_weight", "groups"])
+def test_rows_with_the_same_labels_in_another_order_are_named(argument):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=["p", "q", "r"])
+    given = {
+        "y": pd.Series([0, 1, 1], frame.index),
+        "sensitive_features": pd.DataFrame({"sex": list("fmm")}, frame.index),
+        "sample_weight": pd.Series([1.0, 2.0, 3.0], frame.index),
+        "groups": pd.Series([1, 2, 2], frame.index),
+    }
+    read_problem(frame, **given)
+    moved = given[argument].loc[["p", "r", "q"]]
+    told = f"`{argument}` has the row labels of X in another order: row 1 is 'q' in X and 'r' there"
+    with pytest.warns(UserWarning, match=told):
+        assert read_problem(frame, **given | {argument: moved}).n_rows == 3  # positions stay the rule
+    others = moved.set_axis(["p", "s", "q"], axis=0)
+    read_problem(frame, **given | {argument: others})
+
+
+def test_orders_of_several_attributes_are_compared_one_by_one():
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=[7, 8])
+    sex = pd.Series(["f", "m"], [8, 7])
+    with pytest.warns(UserWarning, match=r"`sensitive_features\['sex'\]` has .*row 0 is 7 in X and 8 there"):
+        read_problem(frame, [0, 1], {"age": [1, 2], "sex": sex})
+
+
 def test_whole_numbers_beyond_floats_are_two_labels_and_two_groups():
     big = [2**53, 2**53 + 1, 2**53, 2**53]
     problem = read_problem(pd.DataFrame({"id": big}), big, "id")

@@ -93,6 +93,26 @@ def test_columns_that_repeat_the_target_are_told_from_rules():
     assert [scaled.names[j] for j in columns_equal_to(continuous, scaled)] == ["outcome"]
 
 
+@pytest.mark.parametrize("missing", [0, 1, N // 3])
+@pytest.mark.parametrize("kind", ["classes", "continuous"])
+def test_missing_entries_hide_no_copy_and_no_rule(missing, kind):
+    y = (AGE >= 50).astype(int) if kind == "classes" else RNG.normal(size=N).round(3)
+    gone = RNG.permutation(N) < missing
+    frame = FRAME.assign(
+        copy=np.where(gone, np.nan, y), text=pd.Series(y.astype(str), dtype=object).mask(gone)
+    )
+    variable = variable_from(column_from("y", y))
+    names = [*frame]
+    assert [names[j] for j in columns_equal_to(variable, Table.from_input(frame))] == ["copy", "text"]
+    assert found(y, frame)[-2:] == ["copy", "text"]
+
+
+def test_missing_entries_alone_may_be_the_rule():
+    z = RNG.integers(0, 2, N)
+    frame = FRAME.assign(answer=np.where(z == 1, np.nan, RNG.integers(0, 5, N)))
+    assert found(z, frame) == ["answer"]
+
+
 def copied(frame, z, rows):
     return frame.iloc[rows].reset_index(drop=True), np.asarray(z)[rows]
 

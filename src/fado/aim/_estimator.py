@@ -281,6 +281,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             groups=groups,
             pos_label=self.pos_label,
             least_rows=2,
+            warn_of_columns=True,
         )
         labels = two_classes(problem)
         if problem.sample_weight is not None:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from fado._memory import format_memory, free_memory
 from fado._messages import closest_names, list_names, warn_user
+from fado.cli._columns import find_columns, print_findings
 from fado.metrics import Budget
 from fado.tabular import (
     ENDINGS,
@@ -76,6 +77,8 @@ class Inputs:
         Which rows belong together.
     unknown : sequence of str or None
         The values of protected attributes that were read as missing.
+    ids : tuple of str
+        The columns that are no features because they look like ids.
     """
 
     table: pa.Table
@@ -88,6 +91,7 @@ class Inputs:
     weight: npt.NDArray[np.float64] | None = None
     groups: pa.ChunkedArray | None = None
     unknown: Sequence[str] | None = None
+    ids: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -131,7 +135,7 @@ class Inputs:
         """Give the features that the models of each attribute must not use."""
         there = self.features.column_names
         self.predicted.check_apart("--exclude", exclude or [])
-        by_hand = columns_named(there, exclude or [], "--exclude")
+        by_hand = columns_named([*there, *self.ids], exclude or [], "--exclude")
         known = set(there if seen is None else seen)
         return {
             name: [column for column in dict.fromkeys([*by_hand, *own.sources]) if column in known]
@@ -151,13 +155,17 @@ def read_inputs(
     *,
     positive: str | None = None,
     drop: Sequence[str] | None = None,
+    keep_ids: bool | None = False,
     weight: str | None = None,
     groups: str | None = None,
     split: str | None = None,
     group_names: Sequence[str] | None = None,
     unknown: Sequence[str] | None = None,
 ) -> Inputs:
-    """Read a table and the columns that the command line names."""
+    """Read a table and the columns that the command line names.
+
+    Findings about the features are printed, and ids are left out unless `keep_ids`; None does neither.
+    """
     table = read_table(data)
     there = table.column_names
     predicted = Expression.of(there, target, "target")
@@ -179,7 +187,7 @@ def read_inputs(
     codes, entries = column.encode()
     classes = tuple(map(column.label_of, entries))
     label = None if positive is None else label_named(classes, positive, "--positive")
-    return Inputs(
+    inputs = Inputs(
         table=table,
         features=table.select([name for name in others if name not in unseen]),
         predicted=predicted,
@@ -191,6 +199,11 @@ def read_inputs(
         groups=None if groups is None else table.column(groups),
         unknown=unknown,
     )
+    if keep_ids is None:
+        return inputs
+    found = find_columns(inputs.features, read, inputs.labelled, inputs.expressions)
+    ids = print_findings(found, keep_ids=keep_ids)
+    return replace(inputs, features=inputs.features.drop_columns(ids), ids=tuple(ids))
 
 
 def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> dict[str, Any]:

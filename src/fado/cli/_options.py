@@ -21,18 +21,8 @@ Parity = Literal["FalsePositiveRateParity", "DemographicParity", "TruePositiveRa
 
 MIN_GROUP_SIZE = 30  # as in `fado.tabular`, which takes long to import
 AIMED = (  # what `fado aim` and `fado frontier` share
-    *(
-        "target",
-        "protected",
-        "unknown",
-        "positive",
-        "drop",
-        "weight",
-        "group_names",
-        "split",
-        "validation",
-        "test",
-    ),
+    *("target", "protected", "unknown", "positive", "drop", "keep_ids", "weight", "group_names"),
+    *("split", "validation", "test"),
     *("ratio", "at_least", "max_fpr", "max_selection_rate", "top_k", "threshold"),
 )
 # of the built-in interventions, declared below since their registry takes long to import
@@ -59,6 +49,7 @@ def shared(
     positive: str | None = None,
     exclude: list[str] | None = None,
     drop: list[str] | None = None,
+    keep_ids: bool = False,
     weight: str | None = None,
     group_names: list[str] | None = None,
     values: Path | None = None,
@@ -117,7 +108,9 @@ def shared(
     exclude : COL|'AGE_*'
         A column, or a pattern of columns, that models of protected attributes must not use. May be repeated.
     drop : COL|'ID_*'
-        A column, or a pattern of columns, that is not a feature, such as an id. May be repeated.
+        A column, or a pattern of columns, that is not a feature. May be repeated.
+    keep_ids : flag
+        Keep columns that look like ids as features; by default they are left out, and named.
     weight : COL
         A column of sample weights, such as survey weights; it is not a feature.
     group_names : "COL>=50: NAME, NAME"|"COL: GROUP=NAME, ..."

@@ -51,6 +51,7 @@ def run(
     store: Path,
     jobs: int | None = None,
     dask: str | None = None,
+    keep_ids: bool = False,
     retry_failed: bool = False,
     dry_run: bool = False,
 ) -> None:
@@ -62,12 +63,17 @@ def run(
         The TOML file of the experiment's configuration.
     store : DIR
         The directory for results; run the same command again to resume.
+    keep_ids : flag
+        Keep columns that look like ids as features; by default they are left out, and named.
     retry_failed : flag
         Repeat fits that failed in an earlier run.
     dry_run : flag
         Only print the number of fits and how long they may take.
     """
+    from fado.cli._columns import print_findings
+
     chosen = _read(config, store)
+    chosen = chosen.without_columns(print_findings(chosen.check_columns(), keep_ids=keep_ids))
     if dry_run:
         _print_plan(chosen, jobs)
         return

@@ -15,7 +15,10 @@ from fado.cli._options import MIN_GROUP_SIZE, command
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@command("target", "protected", "unknown", "positive", "drop", "weight", "group_names", in_parts=True)
+@command(
+    *("target", "protected", "unknown", "positive", "drop", "keep_ids", "weight", "group_names"),
+    in_parts=True,
+)
 def explore(
     data: Path,
     *,
@@ -102,6 +105,7 @@ def _explore_files(
 ) -> Any:
     """Explore a sample of a table that is read in parts."""
     from fado import explore_files
+    from fado.cli._columns import columns_to_drop
     from fado.cli._inputs import read_group_names
     from fado.tabular import TARGET, label_named
     from fado.valuation import read_lazily
@@ -112,6 +116,7 @@ def _explore_files(
             "--protected COL --out DIR`."
         )
     asked = dict(named)
+    asked["drop"] = columns_to_drop(data, asked.pop("keep_ids", False), **asked)
     positive = asked.pop("positive", None)
     is_lazy = values.is_dir() or (values.is_file() and values.suffix.lower() == ".parquet")
     if positive is not None and is_lazy:  # `explore_files` reports errors of other files
@@ -142,6 +147,7 @@ def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Ma
     for option, own in options.items():
         for value in own if isinstance(own, list) else [own]:
             words += [] if value is None else [option, str(value)]
+    words += ["--keep-ids"] if named.get("keep_ids") else []
     return shlex.join([*words, "--ratio", "fpr_ratio=0.8", "--out", "model"])
 
 

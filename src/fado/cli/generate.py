@@ -24,7 +24,7 @@ ALPHA = 0.5
 MARK = "synthetic"
 
 
-@command("target", "protected", "unknown", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "unknown", "positive", "drop", "keep_ids", "weight", "group_names")
 def generate(
     data: Path,
     *,

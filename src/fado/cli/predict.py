@@ -118,7 +118,11 @@ def predict(
     if target is not None and protected:
         unknown = unknown or list(chosen.facts_.unknown)
         inputs = read_inputs(
-            data, target, protected, positive=positive, group_names=group_names, unknown=unknown
+            *(data, target, protected),
+            positive=positive,
+            group_names=group_names,
+            unknown=unknown,
+            keep_ids=None,
         )
         labels = inputs.target if positive is None else _as_told(inputs, chosen)
         features = inputs.features

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 
-@command("target", "protected", "unknown", "drop", "group_names")
+@command("target", "protected", "unknown", "drop", "keep_ids", "group_names")
 def query(
     labelled: Path,
     pool: Path,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fado.interventions import Entry, Setting
 
 INTERVENED = (  # what `fado sample` and `fado reweigh` share
-    *("target", "protected", "unknown", "positive", "weight", "group_names"),
+    *("target", "protected", "unknown", "positive", "keep_ids", "weight", "group_names"),
     *("values", "alpha", "utility", "min_group_size", "memory"),
 )
 CHANGES = {"sample": "rows", "reweigh": "weights"}
@@ -138,6 +138,7 @@ def intervene(
     intervention: str,
     *,
     positive: str | None = None,
+    keep_ids: bool = False,
     values: Path | None = None,
     alpha: float | None = None,
     utility: str | None = None,
@@ -176,7 +177,7 @@ def intervene(
         change, made = _change_files(name, data, out, make, memory, asked, named)
         label, n_rows, n_after, relabels = change.positive, change.n_rows, change.n_rows_after, False
     else:
-        inputs, chosen, made = _change_table(entry, data, out, make, asked, named)
+        inputs, chosen, made = _change_table(entry, data, out, make, asked, {**named, "keep_ids": keep_ids})
         label, n_rows, n_after = inputs.positive, inputs.n_rows, len(chosen.rows)
         relabels = chosen.labels is not None
     about_values = {} if alpha is None else {"utility": utility, "alpha": alpha}

@@ -43,6 +43,7 @@ def value(
     performance: Literal["tpr_at_fpr", "log_loss", "accuracy"] | None = None,
     exclude: list[str] | None = None,
     drop: list[str] | None = None,
+    keep_ids: bool = False,
     bags: int | None = None,
     weight: str | None = None,
     groups: str | None = None,
@@ -98,6 +99,7 @@ def value(
     trained = {
         "--valuator": valuator,
         "--drop": drop,
+        "--keep-ids": keep_ids,
         **{option: of_valuator[setting] for setting, (option, _) in _USELESS.items()},
         "--groups": groups,
         "--keep-probabilities": keep_probabilities,
@@ -122,7 +124,7 @@ def value(
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
-        **dict.fromkeys(("--drop", "--exclude", "--bags", "--groups")),  # valid for both
+        **dict.fromkeys(("--drop", "--keep-ids", "--exclude", "--bags", "--groups")),  # valid for both
         **{"--from": from_, "--models": models},
     }
     useless = given_options(for_memory)
@@ -133,7 +135,7 @@ def value(
                 "value one file in memory, without `--memory`, `--train-rows`, `--dry-run` and `--dask`."
             )
         sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
-        columns = {"drop": drop, "exclude": exclude, "groups": groups}
+        columns = {"drop": drop, "keep_ids": keep_ids, "exclude": exclude, "groups": groups}
         _value_files(data, out, named, {**columns, **sizes}, seed or 0, dask, dry_run)
     elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
@@ -144,7 +146,7 @@ def value(
             valuator or DEFAULT,
             data,
             out,
-            {**named, "drop": drop, "groups": groups},
+            {**named, "drop": drop, "keep_ids": keep_ids, "groups": groups},
             of_valuator,
             models,
             keep_probabilities=keep_probabilities,
@@ -302,7 +304,7 @@ def _take_values(data: Path, out: Path, from_file: Path, named: Mapping[str, Any
     from fado.cli._outputs import check_output, print_effects, print_lines, print_settings
 
     check_output(out, [data, from_file])
-    inputs = read_inputs(data, **named)
+    inputs = read_inputs(data, **named, keep_ids=None)
     valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected))
     save_values(valuation, out, inputs.name, inputs.target)
     print_effects(inputs, valuation)
@@ -321,6 +323,7 @@ def _value_files(
     dry_run: bool,
 ) -> None:
     """Value a table that is read in parts: print the plan, value the rows, and print a summary."""
+    from fado.cli._columns import columns_to_drop
     from fado.cli._inputs import read_group_names
     from fado.cli._outputs import print_settings, print_table
     from fado.tabular import TARGET, label_named, open_source
@@ -333,6 +336,7 @@ def _value_files(
     check_group_names(source, roles)
     settings |= {"target": target, "protected": list(protected), "weight": named["weight"]}
     settings |= {"unknown": named["unknown"]}
+    settings["drop"] = columns_to_drop(data, settings.pop("keep_ids"), **settings)
     print(plan_files(data, **settings), flush=True)
     if dry_run:
         return

@@ -35,7 +35,7 @@ class Schema:
     names : tuple of str
         One per column.
     levels : tuple
-        One per column: its levels, or None for numbers.
+        One per column: its levels, or None for numbers. Models learn entries of all other levels as missing.
     named : bool
         Whether the user gave the names: the columns of an array have none.
 
@@ -43,7 +43,7 @@ class Schema:
     --------
     >>> import pandas as pd
     >>> from fado.tabular import Table
-    >>> frame = pd.DataFrame({"colour": ["red", "blue"], "size": [1, 2]})
+    >>> frame = pd.DataFrame({"colour": ["red", "blue"] * 5, "size": [1, 2] * 5})
     >>> schema = Schema.of(Table.from_input(frame))
     >>> other = Table.from_input(pd.DataFrame({"size": [3], "colour": ["green"]}))
     >>> schema.find(other, [0, 1])
@@ -58,10 +58,15 @@ class Schema:
 
     @classmethod
     def of(cls, table: Table, read: Collection[int] | None = None) -> Schema:
-        """Read a table's columns, and the levels of those to read: by default all."""
+        """Read a table's columns, and the levels of those to read: by default all.
+
+        Levels of fewer than five rows are left out, so that no model learns them: in a saved model they would
+        reveal persons, and one that forgot them only when it is saved would score other rows than before.
+        """
         every = range(table.n_columns)
         read = set() if table.is_sparse else every if read is None else set(read)
-        levels = [table.column(j).levels if j in read else None for j in every]
+        columns = (table.column(j) if j in read else None for j in every)
+        levels = (None if own is None or own.levels is None else own.frequent_levels() for own in columns)
         return cls(tuple(table.names), tuple(levels), table.is_named)
 
     def find(self, table: Table, needed: Collection[int]) -> list[int | None]:

@@ -186,7 +186,7 @@ class Features:
         self.order = tuple(sorted(range(len(self.columns)), key=digests.__getitem__))
 
     def _columns_of(self, table: Table) -> Columns:
-        columns: Columns = SparseColumns(table.source) if table.is_sparse else DenseColumns(table.columns)
+        columns = columns_of(table, self.schema, range(self.n_columns), sparse=table.is_sparse)
         return columns if self._target is None else columns.with_column(_as_column(self._target))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -124,12 +124,15 @@ def layout_for(form: Form, table: Table, excluded: frozenset[int]) -> Layout:
     names = table.to_pandas().columns[list(kept)] if form in ("frame", "columns") else None
     schema = Schema.of(table, read=() if form in ("frame", "sparse") else kept)
     if form == "numbers":
-        shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
+        shown = [
+            levels and _most_frequent(table.column(j).with_levels(levels))
+            for j, levels in enumerate(schema.levels)
+        ]
         schema = replace(schema, levels=tuple(shown))
     return Layout(form, kept, schema, names)
 
 
-def _frequent_levels(column: Column) -> tuple[str, ...]:
+def _most_frequent(column: Column) -> tuple[str, ...]:
     """Return the levels of a column, the most frequent if there are many: the others have no indicator."""
     levels = column.levels or ()
     if len(levels) <= _MOST_INDICATORS:

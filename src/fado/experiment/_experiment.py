@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fado.experiment._config import config_from, read_config, write_preset
+from fado.experiment._data import read_data
 from fado.experiment._results import Results
 from fado.experiment._settings import Config, Given
 from fado.experiment._trial import GridProposer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Experiment:
@@ -119,6 +125,27 @@ class Experiment:
     def config(self) -> Config:
         """The checked configuration."""
         return self._config
+
+    def check_columns(self) -> pd.DataFrame:
+        """Report columns of the data that need a decision before models learn them: `fado.check_columns`."""
+        from fado.columns import report_columns
+
+        data = read_data(self._config)
+        target, *protected = data.problem.sources
+        return report_columns(data.problem.table, target, protected, data.sources)
+
+    def without_columns(self, names: Sequence[str]) -> Experiment:
+        """Return the experiment without some features.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The columns, beside those of ``data.drop``.
+        """
+        other = copy.copy(self)
+        about = self._config.data
+        other._config = replace(self._config, data=replace(about, drop=(*about.drop, *names)))
+        return other
 
     @property
     def plan(self) -> GridProposer:

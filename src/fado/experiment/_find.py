@@ -188,6 +188,7 @@ def find_frontier(
         groups=groups,
         pos_label=pos_label,
         least_rows=10,
+        warn_of_columns=True,
     )
     if not problem.protected:
         raise ValueError("`sensitive_features` is missing: name the protected attributes.")

@@ -53,7 +53,7 @@ from fado.experiment._trial import (
     key_of,
 )
 from fado.interventions import intervention_entries, register_intervention
-from fado.tabular import Problem, Table, on_shelf
+from fado.tabular import Problem, Table, on_shelf, warn_of_doubtful_columns
 from fado.utility import register_utility, utility_class, utility_names
 from fado.valuation import Valuation, make_valuator, register_valuator, valuator_class, valuator_names
 
@@ -104,7 +104,9 @@ def run_experiment(
     """
     workers = n_workers(n_jobs)
     with opened_client(client) as opened:
-        data = read_data(config) if data is None else data
+        if data is None:
+            data = read_data(config)
+            warn_of_doubtful_columns(data.problem.table)
         _check_compared(config, data)
         proposer = GridProposer.of(config) if proposer is None else proposer
         about = _about(config, data, given)

@@ -256,6 +256,7 @@ def explore(
         sample_weight=sample_weight,
         groups=groups,
         pos_label=pos_label,
+        warn_of_columns=True,
     ).with_mean_weight_one()
     material = read_material(
         problem,

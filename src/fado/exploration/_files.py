@@ -345,4 +345,5 @@ def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
         {own.name: own.read(table) for own in roles.attributes},
         sample_weight=roles.weights(table),
         pos_label=positive,
+        warn_of_columns=True,
     ).with_mean_weight_one()

@@ -346,6 +346,10 @@ def _columns(facts: Facts, schema: Schema) -> list[str]:
     made_of = [name for name in names if any(_mentions(own, name) for own in facts.protected)]
     telling = [name for name in facts.giveaways if name not in made_of]
     texts = [told]
+    if facts.estimator == "Pipeline":
+        texts.append(
+            "The steps of its pipeline keep what they learnt, also levels of text that few rows have."
+        )
     if made_of and schema.named:
         texts.append(
             f"They include {list_names(list(map(repr, made_of)))}, from which a protected attribute is made."

@@ -1,6 +1,6 @@
 """Read what a user passes: tables, variables, labels, groups, files."""
 
-from fado.tabular._column import Column, column_from
+from fado.tabular._column import FEWEST_OF_LEVEL, Column, column_from
 from fado.tabular._comparisons import Expression, GroupNames, protected_from, read_attributes
 from fado.tabular._files import ENDINGS, ending_of, read_table, reader_of, write_csv
 from fado.tabular._problem import (
@@ -26,6 +26,7 @@ from fado.tabular._streams import (
     on_shelf,
     row_hash,
 )
+from fado.tabular._suspects import doubt_of, numbers_in, warn_of_doubtful_columns
 from fado.tabular._table import (
     Table,
     as_names,

@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+FEWEST_OF_LEVEL = 5  # rows: a level of fewer may reveal a person, and teaches a model next to nothing
+
 
 @dataclass(frozen=True)
 class Column:
@@ -108,6 +110,15 @@ class Column:
         if self.levels is None:
             return self.numbers()
         return pa.array(self.levels, pa.large_string()).take(self.data.combine_chunks()).to_pandas()
+
+    def frequent_levels(self) -> tuple[str, ...]:
+        """Return the levels that at least five rows have; of a column without rows, all."""
+        levels = self.levels or ()
+        codes = self.codes()
+        frequent = np.bincount(codes[codes >= 0], minlength=len(levels)) >= FEWEST_OF_LEVEL
+        if frequent.all() or not len(codes):
+            return levels
+        return tuple(levels[code] for code in np.flatnonzero(frequent))
 
     def with_levels(self, levels: Sequence[str]) -> Column:
         """Return the column with codes into other levels; entries that are not among them are missing."""

@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from fado._messages import closest_names, warn_user
 from fado.tabular._column import Column, column_from, is_frame
+from fado.tabular._suspects import warn_of_doubtful_columns
 from fado.tabular._table import Table
 from fado.tabular._variables import (
+    MOST_NUMERIC_CLASSES,
     TARGET,
     Groups,
     Kind,
@@ -133,10 +135,16 @@ class Problem:
         return self._with_sources(self.sources, chosen) if chosen else self
 
     def _with_sources(
-        self, sources: Sequence[Column], kinds: Mapping[str, Kind] | None = None, **changes: Any
+        self, sources: Sequence[Column], chosen: Mapping[str, Kind] | None = None, **changes: Any
     ) -> Problem:
-        """Return the problem with its variables read from other columns."""
-        target, *protected = (variable_from(own, (kinds or {}).get(own.name)) for own in sources)
+        """Return the problem with its variables read from other columns, of the kinds that they have."""
+        kinds = {
+            own.name: own.kind
+            for own in self.variables
+            if own.kind == "continuous" or len(own.classes) > MOST_NUMERIC_CLASSES
+        }
+        kinds.update(chosen or {})
+        target, *protected = (variable_from(own, kinds.get(own.name)) for own in sources)
         return replace(self, target=target, protected=tuple(protected), sources=tuple(sources), **changes)
 
 
@@ -150,6 +158,7 @@ def read_problem(
     groups: Any = None,
     pos_label: Any = None,
     least_rows: int = 1,
+    warn_of_columns: bool = False,
 ) -> Problem:
     """Read what a user passes.
 
@@ -171,6 +180,8 @@ def read_problem(
         The positive label; None is the larger of two.
     least_rows : int
         How many rows there must be.
+    warn_of_columns : bool
+        Whether to warn of columns that no model should learn as they are.
 
     Examples
     --------
@@ -192,6 +203,11 @@ def read_problem(
     target = target_column(y, table.n_rows)
     protected = protected_columns(sensitive_features, table, unknown)
     columns = [column for column, _ in protected]
+    given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    for argument, values in {**given, "groups": groups}.items():
+        _warn_of_other_order(table.index, argument, values)
+    if warn_of_columns:
+        warn_of_doubtful_columns(table)
     return Problem(
         table=table,
         target=variable_from(target),
@@ -204,6 +220,25 @@ def read_problem(
         blocks=_blocks_of(groups, table.n_rows),
         unknown=unknown_values(unknown),
     )
+
+
+def _warn_of_other_order(index: Any, argument: str, values: Any) -> None:
+    """Warn if the rows of an argument have the labels of X's in another order."""
+    if isinstance(values, Mapping):
+        for name, own in values.items():
+            _warn_of_other_order(index, f"{argument}[{name!r}]", own)
+        return
+    other = getattr(values, "index", None) if hasattr(values, "iloc") else None
+    if index is None or other is None or len(index) != len(other) or index.equals(other):
+        return
+    if index.is_unique and other.is_unique and bool(index.isin(other).all()):
+        pairs = enumerate(zip(index, other, strict=True))
+        row, (own, theirs) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+        warn_user(
+            f"`{argument}` has the row labels of X in another order: row {row} is {own!r} in X and "
+            f"{theirs!r} there. Rows are matched by position: pass `{argument}.loc[X.index]` if labels "
+            "should match, or reset both indexes."
+        )
 
 
 def note_features(estimator: Any, table: Table) -> None:

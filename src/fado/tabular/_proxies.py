@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from fado.tabular._column import Column
+from fado.tabular._suspects import numbers_in
 from fado.tabular._table import Table
 from fado.tabular._variables import Variable
 
@@ -44,6 +46,21 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     def holds(column: Column, among: npt.NDArray[np.intp]) -> bool:
         return _determines(*_sorted(column, variable, among), ordered=column.levels is None)
 
+    def determines(column: Column, among: npt.NDArray[np.intp], missing: bool) -> bool:
+        """Judge a column by all rows, or, unless `missing`, by those that have an entry."""
+        labels, starts = _sorted(column, variable, among)
+        if _ruled_out(labels, starts, ordered=column.levels is None):
+            return False
+        given = np.ones(table.n_rows, dtype=bool) if missing else ~np.isnan(column.numbers())
+        # A column of few values repeats them in any table, and so does the only column of a table. Any other
+        # is accepted if some rows without copies, or all of them, are enough evidence.
+        if len(starts) > FEW_VALUES and table.n_columns > 1:
+            some = distinct(max(1, len(rows) // PART))
+            if holds(column, some[given[some]]):
+                return True
+            return holds(column, (every := distinct(1))[given[every]])
+        return holds(column, rows[given[rows]])
+
     candidates: Iterable[int] = range(table.n_columns)
     if table.is_sparse:
         candidates = _sparse_candidates(table.source, variable, sample)
@@ -51,20 +68,25 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     for j in candidates:
         if j in skip:
             continue
-        column = table.column(j)
-        labels, starts = _sorted(column, variable, sample)
-        if _ruled_out(labels, starts, ordered=column.levels is None):
-            continue
-        # A column of few values repeats them in any table, and so does the only column of a table. Any other
-        # is accepted if some rows without copies, or all of them, are enough evidence.
-        copies_matter = len(starts) > FEW_VALUES and table.n_columns > 1
-        if copies_matter and not holds(column, distinct(max(1, len(rows) // PART))):
-            determines = holds(column, distinct(1))
-        else:
-            determines = holds(column, rows)
-        if determines:
+        column = _comparable(table.column(j), variable)
+        given = ~np.isnan(column.take(sample).numbers())
+        # Missing entries are a value like any other; unless they are most, the others may determine it alone.
+        if determines(column, sample, missing=True) or (
+            len(sample) / 2 < given.sum() < len(sample) and determines(column, sample[given], missing=False)
+        ):
             found.append(j)
     return found
+
+
+def _comparable(column: Column, variable: Variable) -> Column:
+    """Return a column as numbers if it is numbers that were written as text, beside a variable of numbers."""
+    if variable.kind == "classes" or column.levels is None:
+        return column
+    numbers = numbers_in(column.levels)
+    if np.isnan(numbers).any():
+        return column
+    entries = np.append(numbers, np.nan)[column.codes()]
+    return Column(column.name, pa.chunked_array([entries]))
 
 
 def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -108,14 +130,20 @@ def _sparse_candidates(matrix: Any, variable: Variable, sample: npt.NDArray[np.i
 
 
 def columns_equal_to(variable: Variable, table: Table) -> list[int]:
-    """List the positions of the columns that equal the variable, perhaps with other labels."""
+    """List the positions of the columns that equal the variable wherever they have entries.
+
+    Labels may differ, and numbers may be written as text.
+    """
     found = []
     for j in columns_that_determine(variable, table, frozenset()):
-        values = _values(table.column(j), np.arange(table.n_rows))
+        column = _comparable(table.column(j), variable)
+        numbers = column.numbers()
+        given = variable.given & ~np.isnan(numbers)
+        numbers, labels = numbers[given], variable.labels[given]
         if variable.kind == "classes":
-            same = len(np.unique(values)) == len(variable.classes)
+            same = len(np.unique(numbers)) == len(np.unique(labels)) > 1
         else:
-            same = bool(abs(np.corrcoef(values, variable.labels)[0, 1]) > 1 - 1e-9)
+            same = bool(abs(np.corrcoef(numbers, labels)[0, 1]) > 1 - 1e-9)
         if same:
             found.append(j)
     return found

@@ -206,7 +206,7 @@ def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64
             frequency = np.bincount(codes[codes >= 0], minlength=len(kept))
             kept = np.sort(np.argsort(-frequency, kind="stable")[:most])
         blocks.extend((codes == level).astype(np.float64) for level in kept)
-    return np.column_stack(blocks)
+    return np.column_stack(blocks) if blocks else np.empty((len(columns[0]), 0))
 
 
 def named_index(table: pa.Table) -> list[str]:

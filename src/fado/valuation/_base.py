@@ -166,6 +166,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
             sample_weight=sample_weight,
             groups=groups,
             least_rows=2,
+            warn_of_columns=True,
         )
         return self.fit_problem(problem, None if validation is None else read_validation(validation, unknown))
 

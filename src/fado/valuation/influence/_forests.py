@@ -454,7 +454,7 @@ class EffectModels:
         workers: int,
     ) -> None:
         nobody = np.zeros(0, dtype=np.intp)
-        self._engine = LightGBMEngine(problem.table.take(nobody), prefilter=False)
+        self._engine = LightGBMEngine(_without_rows(problem.table), prefilter=False)
         self._models = tuple(models)
         self._factors = 1.0, 1.0
         if factors is not None:
@@ -527,6 +527,15 @@ class EffectModels:
             own = effects[:, 0] + at * (effects[:, 1] - effects[:, 0])
             error = share_of_models * np.sqrt(n_models) * own.std(axis=0, ddof=1)
         return LabelEffects(negative, positive, probability, error)
+
+
+def _without_rows(table: Table) -> Table:
+    """Return the columns of a table with the levels that models learnt, and no rows."""
+    nobody = np.zeros(0, dtype=np.intp)
+    if table.is_sparse:
+        return table.take(nobody)
+    columns = (own if own.levels is None else own.with_levels(own.frequent_levels()) for own in table.columns)
+    return Table.of_columns([own.take(nobody) for own in columns], named=table.is_named)
 
 
 def _label_effects(model: KeptForest, by_tree: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:

@@ -39,6 +39,7 @@ from fado.tabular import (
     column_from,
     on_shelf,
     row_hash,
+    warn_of_doubtful_columns,
     weights_of,
 )
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
@@ -86,6 +87,7 @@ def learn(
     pa.default_memory_pool().release_unused()
     problem = _problem(sample, roles, variables, levels.levels())
     _warn_of_unseen(problem)
+    warn_of_doubtful_columns(problem.table)
     with ExitStack() as stack:
         if client is not None:  # fits on the sampled rows run on the cluster
             problem = replace(problem, table=stack.enter_context(on_shelf(problem.table, run.sample)))

@@ -12,7 +12,16 @@ from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado._messages import insert_parameters, warning_once
-from fado.tabular import TARGET, Column, Problem, Table, join_problems, protected_columns, read_problem
+from fado.tabular import (
+    TARGET,
+    Column,
+    Problem,
+    Table,
+    join_problems,
+    protected_columns,
+    read_problem,
+    variable_from,
+)
 from fado.valuation._base import make_valuator, valuator_parameters
 from fado.valuation._result import Valuation
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
@@ -186,7 +195,12 @@ class OnlineEntropy(BaseEstimator):
         before = self._state
         with warning_once(self.__dict__.setdefault("_said", set())):
             batch = window = read_problem(
-                _as_dense(X), y, sensitive_features, unknown=unknown, sample_weight=sample_weight
+                _as_dense(X),
+                y,
+                sensitive_features,
+                unknown=unknown,
+                sample_weight=sample_weight,
+                warn_of_columns=True,
             )
             if before.window is not None:
                 window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
@@ -356,7 +370,9 @@ def _last_rows(problem: Problem, most: int) -> Problem:
     rows = np.arange(max(problem.n_rows - most, 0), problem.n_rows)
     columns = list(map(undeclared, problem.table.columns))
     table = Table.of_columns(columns, named=problem.table.is_named)
-    return replace(problem, table=table, sources=tuple(map(undeclared, problem.sources))).take(rows)
+    window = replace(problem, table=table, sources=tuple(map(undeclared, problem.sources))).take(rows)
+    target, *protected = map(variable_from, window.sources)  # kinds are those of the rows that are there
+    return replace(window, target=target, protected=tuple(protected))
 
 
 def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
