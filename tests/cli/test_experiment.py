@@ -161,8 +161,7 @@ def test_small_groups_are_told_by_status_and_winners(several, capsys):
     print_winners(several[0])
     for text in (status, capsys.readouterr().out):
         assert re.search(
-            r"Groups that are not compared, small or unknown: "
-            r"origin='r' \(train 1\d, validation \d, test \d\)\.",
+            r"not compared, small or unknown: origin='r' \(train 1\d, validation \d, test \d\)\.",
             text,
         )
 
