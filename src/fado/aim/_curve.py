@@ -421,10 +421,15 @@ class Counts:
         return effective_sizes(self.events, self.members, self.squared_events, self.squared_members)
 
     def bound(self, confidence: float, allowance: float = 1.0) -> float:
-        """Give the lower bound of the population's ratio at this confidence; 0 if there is no ratio."""
+        """Give the lower bound of the population's ratio at this confidence; 0 if there is no ratio.
+
+        Decisions are fitted to the rates of the same rows, so that several groups may seem equal at a time:
+        the error is divided by how many groups there are beside one.
+        """
         if not self.defined:
             return 0.0
-        return lower_ratio_limit(self.rates, self.sizes / allowance, 1 - confidence)
+        error = (1 - confidence) / (len(self.members) - 1)
+        return lower_ratio_limit(self.rates, self.sizes / allowance, error)
 
     def times(self, factor: float) -> Counts:
         """Give the counts of `factor` times as many rows."""
