@@ -225,7 +225,7 @@ def _print_cells(
 ) -> None:
     """Print a line per cell that has rows: how many, their share, the sum and the quartiles of values."""
     cells = [(names, members) for names, members in cells if members.any()]
-    quartiles = [_quartiles(values[members]) for _, members in cells]
+    quartiles = [quartiles(values[members]) for _, members in cells]
     per = _unit(np.concatenate(quartiles))
     rows = [
         [
@@ -259,7 +259,8 @@ def _shown_labels(inputs: Inputs) -> tuple[npt.NDArray[np.integer[Any]], list[st
     return np.zeros(inputs.n_rows, dtype=np.int64), ["any"]
 
 
-def _quartiles(values: FloatArray) -> FloatArray:
+def quartiles(values: FloatArray) -> FloatArray:
+    """Give the quartiles of the known values."""
     known = values[~np.isnan(values)]
     return np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else np.full(3, np.nan)
 

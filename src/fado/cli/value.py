@@ -268,7 +268,7 @@ def _binary_target(inputs: Inputs) -> Any:
 
 def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str, Sequence[str]]) -> None:
     """Print, for each attribute, every group's share, positive rate and quartiles of values."""
-    from fado.cli._outputs import in_shown_order, print_table
+    from fado.cli._outputs import in_shown_order, print_table, quartiles
     from fado.tabular import group_rows
 
     positives, weights = inputs.positives, inputs.weights
@@ -286,7 +286,7 @@ def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str
             if positives is not None:
                 line.append(float(weights[members & positives].sum() / total) if total > 0 else np.nan)
             for which in ("y", name):
-                line += [*np.nanquantile(valuation[which][members], [0.25, 0.5, 0.75])]
+                line += [*quartiles(valuation[which][members])]
             rows.append(line)
         print_table(f"Protected attribute {name}", header, rows)
         print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
@@ -367,7 +367,7 @@ def _value_new_rows(
 ) -> None:
     """Value the rows of a table with saved models; known attributes add only the agreement."""
     from fado.cli._inputs import save_values
-    from fado.cli._outputs import check_apart, check_output, print_settings, print_table
+    from fado.cli._outputs import check_apart, check_output, print_settings, print_table, quartiles
     from fado.tabular import Expression, read_table
     from fado.valuation import load_models
 
@@ -393,7 +393,7 @@ def _value_new_rows(
     for name, count in models.n_models.items():
         fields = [valuation.field(field, name) for field in ("epistemic", "agreement")]
         means = [np.nan if np.isnan(own).all() else float(np.nanmean(own)) for own in fields]
-        rows.append([name, count, *np.nanquantile(valuation[name], [0.25, 0.5, 0.75]), *means])
+        rows.append([name, count, *quartiles(valuation[name]), *means])
     header = ["variable", "models", "v\n25%", "v\n50%", "v\n75%", "epistemic\nmean", "agreement\nmean"]
     print_table("New rows", header, rows)
     print(f"Values of models that were trained on {models.n_rows:,} rows: {_counted(models)}.")

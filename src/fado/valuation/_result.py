@@ -291,7 +291,8 @@ class Valuation:
         rows = {}
         for name, scale in self.scales.items():
             value = self[name]
-            quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
+            known = value[~np.isnan(value)]
+            quantiles = np.quantile(known, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(known) else [np.nan] * 5
             numbers = {
                 "mean": _mean(value),
                 **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
