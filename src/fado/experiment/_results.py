@@ -365,7 +365,7 @@ class Results:
             Notebooks show it. ``chart.save("landscape.png")`` writes it as PNG, SVG, PDF or HTML.
         """
         points = points_of(self, metric, attribute)
-        title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
+        title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}") + ", test data"
         return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 
     def report(self, path: str | os.PathLike[str], metric: str = "fpr_ratio", at_least: float = 0.8) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fado._version import __version__
-from fado.reporting._page import load_altair, render_page
+from fado.reporting._page import load_altair, render_page, written_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,8 @@ def _told_once(told: Sequence[Any]) -> tuple[list[int], list[Any]]:
 def _words(row: dict[Any, Any]) -> str:
     known = {name: _plain(value) for name, value in row.items() if _plain(value) is not None}
     return ", ".join(
-        value if isinstance(value, str) else f"{name} {value:.4g}" for name, value in known.items()
+        value if isinstance(value, str) else f"{name} {written_number(value)}"
+        for name, value in known.items()
     )
 
 

@@ -161,9 +161,20 @@ def shown_table(title: str, texts: Sequence[str], table: pd.DataFrame | None = N
     if table is not None:
         cells = table.map(lambda cell: written_out(cell) if isinstance(cell, str) else cell)
         cells.columns = [written_out(str(name)) for name in table.columns]
-        shown = cells.to_html(border=0, index=False, na_rep="", float_format="{:.4g}".format)
+        shown = cells.to_html(border=0, index=False, na_rep="", float_format=written_number)
         told.append(shown)
     return f"<div><p><b>{_escaped(title)}</b></p>{''.join(told)}</div>"
+
+
+def written_number(number: float) -> str:
+    """Write a number with at least four digits, and never in powers of ten if it is large.
+
+    Examples
+    --------
+    >>> written_number(0.12345), written_number(93900.4), written_number(9390)
+    ('0.1235', '93,900', '9,390')
+    """
+    return f"{number:,.0f}" if 1000 <= abs(number) < math.inf else f"{number:.4g}"
 
 
 def _escaped(text: str) -> str:
