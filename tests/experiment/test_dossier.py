@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -147,3 +148,28 @@ def test_as_many_draws_again_gain_no_more_than_the_bound_on_average():
         bounds = [expected_gain(own)[1] for own in found[:, 0]]
         gains = found.max(axis=(1, 2)) - found[:, 0].max(axis=1)
         assert 0 < gains.mean() <= np.mean(bounds)
+
+
+def test_a_space_of_mixed_types_is_described():
+    forest = RandomForestClassifier(5, max_depth=4, n_jobs=1)
+    space = {"max_features": ["sqrt", 0.9], "criterion": ["gini", "entropy"], "max_depth": [3, 5]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frontier = find_frontier(
+            X.fillna(0), FRAUD, sensitive_features=AGE, estimator=forest, space=space, max_fits=8, n_jobs=1
+        )
+    searched = frontier.dossier()["searched"]
+    assert set(searched["choices"]["max_features"]) == {"sqrt", 0.9}
+    assert set(searched["choices"]["criterion"]) == {"gini", "entropy"}
+    assert searched["ranges"]["max_depth"] == [3, 5]
+
+
+@pytest.mark.parametrize("less", [(), (-0.1,), (0.01, "much"), (2,), 0.01])
+def test_losses_that_cannot_be_are_refused(frontier, less):
+    with pytest.raises(ValueError, match="`less` must hold one or more numbers from 0 to 1, got"):
+        frontier.dossier(less=less)
+
+
+def test_the_model_in_use_is_no_alternative_to_itself(frontier):
+    titles = [(model["threshold"], str(model["about"])) for model in frontier.dossier()["models"]]
+    assert len(set(titles)) == len(titles)

@@ -3,6 +3,7 @@
 import copy
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from tests.experiment.conftest import TINY
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench
 from fado.experiment._data import read_data
-from fado.experiment._store import DATABASE, _compressed, _scores_from
+from fado.experiment._store import DATABASE, Store, _compressed, _scores_from
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
@@ -131,6 +132,20 @@ def test_other_data_are_refused(table, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(ValueError, match=r"The data are not those of the store .* pass them as `data`"):
         results.remeasure()
+
+
+def test_scores_of_many_models_open_the_store_once(kept, store, monkeypatch):
+    results, opened, reading = Results.load(store), [], Store.reading
+    expected = {row: results.scores(row) for row in results.frame.index[:4]}
+    monkeypatch.setattr(Store, "reading", lambda path: opened.append(path) or reading(path))
+    with results.opened():
+        for row, scores in expected.items():
+            np.testing.assert_array_equal(results.scores(row), scores)
+        with ThreadPoolExecutor(1) as pool:  # SQLite's connections are of one thread
+            np.testing.assert_array_equal(pool.submit(results.scores, 0).result(), expected[0])
+    assert len(opened) == 2
+    results.scores(0)
+    assert len(opened) == 3
 
 
 def test_without_kept_scores_a_sentence_says_so(undisturbed):

@@ -224,7 +224,7 @@ def test_frontiers_and_choices_are_those_of_the_attribute_asked_for(each):
         points = each.comparable_points("fpr_ratio", attribute=attribute)
         np.testing.assert_array_equal(points[:, 1], each.frame[column])
         title = each.plot("fpr_ratio", attribute=attribute).to_dict()["title"]
-        assert title.endswith(")" if attribute is None else f", {attribute}")
+        assert title.endswith("), test data" if attribute is None else f", {attribute}, test data")
     line = float(each.frame["validation_fpr_ratio[sex]"].median())
     chosen = each.select("fpr_ratio", line, attribute="sex")
     assert (chosen["validation_fpr_ratio[sex]"] >= line).all()

@@ -443,10 +443,14 @@ def test_students_learn_with_the_settings_of_the_model(changed):
     np.testing.assert_array_equal(scorer.score(table), changed.scores(row, "validation"))
 
 
-def test_the_experiment_counts_the_fits_of_models(tmp_path):
+def test_the_plan_counts_what_the_run_does(tmp_path, capsys):
     asked = {"none": True, "rps": False, "rw": False, "aimed": {"lines": [0.7, 0.8]}, "student": True}
-    table = copy.deepcopy(TABLE) | {"interventions": asked}
-    assert repr(Experiment(table)) == "Experiment of 4 interventions x 2 models = 8 rows, 2 fits"
+    chosen = Experiment(copy.deepcopy(TABLE) | {"interventions": asked})
+    assert repr(chosen).endswith(" = 8 rows, 2 fits, 6 changes of scores")
+    chosen.run(tmp_path, n_jobs=1, isolated=False, progress=True)
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("fits: 2 of 2 done, 0 failed")
+    assert line.endswith("scores changed: 6 of 6")
 
 
 def test_the_store_of_another_line_is_refused(tmp_path):

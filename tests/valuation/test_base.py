@@ -293,7 +293,7 @@ def test_what_a_valuator_of_ones_own_had_begun_is_undone():
     assert vars(valuator) == {"random_state": None}
 
 
-@pytest.mark.filterwarnings("ignore:.*too close to say")  # few validation rows
+@pytest.mark.filterwarnings("ignore:.*too close to say", "ignore:After .* fits")  # few rows, few fits
 @pytest.mark.parametrize(
     "valuator",
     [

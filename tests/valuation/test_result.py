@@ -333,13 +333,6 @@ def test_provenance_survives_plain_data():
     assert Provenance.from_dict(about.to_dict()) == about
 
 
-def test_values_that_are_all_missing_are_shown_without_a_warning():
-    valuation = Valuation.from_values({"y": [np.nan, np.nan], "sex": [np.nan, 0.5]})
-    assert valuation.summary().loc["y", ["mean", "5 %", "50 %", "95 %"]].isna().all()
-    assert valuation.summary().loc["sex", ["mean", "5 %", "50 %", "95 %"]].tolist() == [0.5] * 4
-    assert repr(valuation).startswith("Valuation of 2 rows")
-
-
 def test_text_of_a_file_is_escaped_in_a_notebook():
     valuation = Valuation.from_values({"y": [1.0]}).with_provenance(algorithm="<script>alert(1)</script>")
     assert "<script>" not in valuation._repr_html_()
@@ -372,3 +365,15 @@ def test_values_without_an_epistemic_part_say_nothing_of_it(valuation):
 def test_a_field_that_does_not_exist_is_named(valuation):
     with pytest.raises(KeyError, match="no field 'value'"):
         valuation.field("value", "y")
+
+
+def test_values_that_are_all_missing_are_shown_without_a_warning():
+    missing = np.full(3, np.nan)
+    valuation = Valuation(
+        {"y": missing, "sex": np.array([0.25, np.nan, 0.75])}, {"y": missing, "sex": missing}
+    )
+    summary = valuation.summary()
+    assert summary.loc["y", ["mean", "5 %", "50 %"]].isna().all()
+    assert summary.loc["sex", ["25 %", "50 %"]].tolist() == [0.375, 0.5]
+    for shown in (repr(valuation), valuation._repr_html_(), repr(valuation.take(np.arange(0)))):
+        assert "NaN" in shown

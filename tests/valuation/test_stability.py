@@ -217,6 +217,7 @@ def test_other_valuators(valued, valuator):
             valuation.stability(X, y, sensitive_features=z)
 
 
+@pytest.mark.filterwarnings("ignore:After .* fits the values are precise to")
 def test_data_shapley_over_seeds():
     X, y, _ = table(60)
     valuator = DataShapley(max_fits=500, random_state=0)

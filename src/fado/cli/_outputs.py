@@ -35,7 +35,7 @@ from fado.tabular import (
     mean_one,
     write_csv,
 )
-from fado.valuation import Valuation
+from fado.valuation import Valuation, known_quantiles
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -224,7 +224,7 @@ def _print_cells(
 ) -> None:
     """Print a line per cell that has rows: how many, their share, the sum and the quartiles of values."""
     cells = [(names, members) for names, members in cells if members.any()]
-    quartiles = [_quartiles(values[members]) for _, members in cells]
+    quartiles = [known_quantiles(values[members], [0.25, 0.5, 0.75]) for _, members in cells]
     per = _unit(np.concatenate(quartiles))
     rows = [
         [
@@ -256,11 +256,6 @@ def _shown_labels(inputs: Inputs) -> tuple[npt.NDArray[np.integer[Any]], list[st
     if len(known.classes) <= MOST_LABELS:
         return known.codes, [str(label) for label in known.classes]
     return np.zeros(inputs.n_rows, dtype=np.int64), ["any"]
-
-
-def _quartiles(values: FloatArray) -> FloatArray:
-    known = values[~np.isnan(values)]
-    return np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else np.full(3, np.nan)
 
 
 def _unit(numbers: FloatArray) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._records import simplify
+from fado._records import is_number, simplify
 from fado._storage import replacing
 from fado.experiment._data import Data
 from fado.experiment._frame import handed_over, parameter_columns, tell_lines, untouched_row
@@ -47,21 +47,27 @@ def dossier_content(
     confidence: float = 0.95,
 ) -> dict[str, Any]:
     """Return the model in use, alternatives, the search and what more search could gain, as plain data."""
+    losses = list(less) if isinstance(less, Iterable) else []
+    if not losses or not all(is_number(loss) and 0 <= loss <= 1 for loss in losses):
+        raise ValueError(f"`less` must hold one or more numbers from 0 to 1, got {less!r}.")
     part = results.chosen_on
     rates, shares = handed_over(results, lines)
     used = _in_use(results, data, lines, in_use, part)
     base = _rate(used, data, part)
     models = [used]
-    for allowed in less:
-        near = np.flatnonzero(rates >= base - allowed - 1e-12)
-        if not len(near):
-            continue
-        title = f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
-        row = int(near[np.lexsort([-rates[near], -shares[near]])[0]])
-        model = _of_row(results, row, f"Alternative: {title}", part)
-        # the model in use, or an alternative of a smaller loss, is not listed again
-        if not any(np.array_equal(model.decisions[part], own.decisions[part]) for own in models):
-            models.append(model)
+    with results.opened("that keeps scores"):
+        for allowed in losses:
+            near = np.flatnonzero(rates >= base - allowed - 1e-12)
+            if not len(near):
+                continue
+            title = (
+                f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
+            )
+            row = int(near[np.lexsort([-rates[near], -shares[near]])[0]])
+            model = _of_row(results, row, f"Alternative: {title}", part)
+            # the model in use, or an alternative of a smaller loss, is not listed again
+            if not any(np.array_equal(model.decisions[part], other.decisions[part]) for other in models):
+                models.append(model)
     parts = [name for name in ("validation", "test") if len(data.parts[name])]
     return {
         "asked": tell_lines(lines),
@@ -74,7 +80,7 @@ def dossier_content(
         "models": [_told(model, used, data, parts, lines, confidence) for model in models],
         "points": _points(rates, shares, lines),
         "searched": _searched(results, fits, rates),
-        "further": _further(results, rates, shares, base, less),
+        "further": _further(results, rates, shares, base, losses),
     }
 
 
@@ -221,17 +227,20 @@ def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -
 def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
     """Describe the search."""
     frame = results.frame
-    ranges = {}
+    ranges, choices = {}, {}
     for name in parameter_columns(frame):
-        values = frame[name].dropna()
-        if len(values) and values.nunique() > 1:
-            ranges[name] = simplify([values.min(), values.max()])
+        values = list(dict.fromkeys(frame[name].dropna()))
+        if len(values) > 1 and all(map(is_number, values)):
+            ranges[name] = simplify([min(values), max(values)])
+        elif len(values) > 1:
+            choices[name] = simplify(values)
     return {
         "fits": fits,
         "models": int(frame["model"].nunique()),
         "points": int(np.isfinite(rates).sum()),
         "interventions": sorted(map(str, frame["intervention"].unique())),
         "ranges": ranges,
+        "choices": choices,
         "seed": results.config.seed,
     }
 

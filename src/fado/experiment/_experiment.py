@@ -149,14 +149,15 @@ class Experiment:
 
     @property
     def plan(self) -> GridProposer:
-        """The plan: `n_rows` trials and `n_fits` fits; equal trials share one fit."""
+        """The plan: `n_rows` trials, `n_fits` fits and `n_changes` of scores; equal trials share one fit."""
         return GridProposer.of(self._config)
 
     def __repr__(self) -> str:
         plan = self.plan
+        changes = f", {plan.n_changes:,} changes of scores" if plan.n_changes else ""
         return (
             f"Experiment of {len(plan.recipes):,} interventions x {len(plan.models):,} models = "
-            f"{plan.n_rows:,} rows, {plan.n_fits:,} fits"
+            f"{plan.n_rows:,} rows, {plan.n_fits:,} fits{changes}"
         )
 
     def estimated_seconds(self, *, n_jobs: int | None = None) -> float:

@@ -339,15 +339,16 @@ def _sure(
 
     curves = _curves(results, known)
     found, bounds = [], {}
-    for curve, error in zip(curves, shared_errors(curves, rates, shares, 1 - confidence), strict=True):
-        start = int(np.argmax(shares[curve]))
-        for row in curve[start::-1].tolist():
-            if shares[row] < 1:
-                break
-            bounds[row] = bounds_of(row, 1 - error)
-            if any(bounds[row][ratio] < line for ratio, line in lines.items()):
-                break
-            found.append(row)
+    with results.opened("that keeps scores"):
+        for curve, error in zip(curves, shared_errors(curves, rates, shares, 1 - confidence), strict=True):
+            start = int(np.argmax(shares[curve]))
+            for row in curve[start::-1].tolist():
+                if shares[row] < 1:
+                    break
+                bounds[row] = bounds_of(row, 1 - error)
+                if any(bounds[row][ratio] < line for ratio, line in lines.items()):
+                    break
+                found.append(row)
     return np.array(sorted(found), dtype=np.intp), bounds
 
 

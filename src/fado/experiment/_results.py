@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fado.models import ChosenModel
+
+
+# The results whose store is open, and the store; each thread has its own.
+_OPENED: ContextVar[tuple[Any, Any]] = ContextVar("_OPENED", default=(None, None))
 
 
 class Results:
@@ -403,6 +408,8 @@ class Results:
     def scores(self, row: Any, part: str = "test") -> npt.NDArray[np.float64]:
         """Return the scores of one model for the rows of a part, in the order of the rows.
 
+        To read those of many models, call it within ``with results.opened():``, which reads the store once.
+
         Parameters
         ----------
         row : int or Series
@@ -504,12 +511,23 @@ class Results:
 
     @contextmanager
     def opened(self, which: str = "") -> Iterator[Store]:
-        """Open the store of these results for reading; without one, raise a ValueError."""
+        """Open the store of these results for reading; without one, raise a ValueError.
+
+        A store is checked as a whole when it is opened. Within this block, `scores` does not open it again.
+        """
         if self.store is None:
-            told = f"one {which}".rstrip()
-            raise ValueError(f"These results do not come from a store: load them from {told}.")
-        with nullcontext(self.store) if isinstance(self.store, Store) else Store.reading(self.store) as own:
-            yield own
+            wanted = f"one {which}".rstrip()
+            raise ValueError(f"These results do not come from a store: load them from {wanted}.")
+        results, store = _OPENED.get()
+        if results is self:
+            yield store
+            return
+        with nullcontext(self.store) if isinstance(self.store, Store) else Store.reading(self.store) as store:
+            outer = _OPENED.set((self, store))
+            try:
+                yield store
+            finally:
+                _OPENED.reset(outer)
 
     def _check_part(self, part: str) -> None:
         parts = parts_of(self.config)

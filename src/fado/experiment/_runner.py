@@ -234,11 +234,12 @@ class _OpenRun:
             if jobs.setdefault(model.fit_key, model) is model and model.fit_key not in self._known:
                 self._waiting[model.fit_key] = [self.store.add_beside(model)]
         self._load_values(jobs.values(), held)
-        self._line.expect(len(jobs))
+        n_changes = sum(job.changes_scores for job in jobs.values())
+        self._line.expect(len(jobs) - n_changes, n_changes)
         known = [self._known[key] for key in jobs if key in self._known]
         self.store.write([trial for job in known for trial in self._settled(job)])
         for job in known:
-            self._line.add(failed=job.status == FAILED, was_done=True)
+            self._line.add(failed=job.status == FAILED, was_done=True, is_change=job.changes_scores)
         new = sorted(
             (job for key, job in jobs.items() if key not in self._known),
             key=lambda job: -job.parameters.get("n_estimators", 100),
@@ -281,7 +282,8 @@ class _OpenRun:
         for own in ended:
             if own.status == IMPOSSIBLE:
                 self._impossible[own.set_key] = str(own.error)
-            self._line.add(failed=own.status == FAILED, was_done=own.status == IMPOSSIBLE)
+            impossible = own.status == IMPOSSIBLE
+            self._line.add(failed=own.status == FAILED, was_done=impossible, is_change=own.changes_scores)
 
     def _settled(self, job: Trial) -> list[Trial]:
         """Return the trials that wait for a fit, with its outcome."""
@@ -433,7 +435,7 @@ class ProgressLine:
     """
 
     def __init__(self, *, show: bool) -> None:
-        self._total = 0
+        self._total = self._n_changes = self._changed = 0
         self._show = show
         self._skipped = self._done = self._failed = 0
         self._start = self._said = time.monotonic()
@@ -448,8 +450,9 @@ class ProgressLine:
         if self._show:
             print(self.line(), file=progress_stream(), flush=True)
 
-    def expect(self, more: int) -> None:
-        """Add to the expected number of fits; the clock starts with the first."""
+    def expect(self, more: int, changes: int = 0) -> None:
+        """Add to the expected numbers of fits and of changes of scores; the clock starts with the first."""
+        self._n_changes += changes
         if self._total == 0:
             self._start = self._said = time.monotonic()
             if self._show:
@@ -458,15 +461,17 @@ class ProgressLine:
         if self._bar is not None:
             set_total(self._bar, self._total)
 
-    def add(self, *, failed: bool, was_done: bool = False) -> None:
-        """Count a fit; one that was done earlier, or has no training set, takes no time."""
-        self._skipped += was_done
-        self._done += not was_done
+    def add(self, *, failed: bool, was_done: bool = False, is_change: bool = False) -> None:
+        """Count a fit, or a change of scores; one that was done, or has no training set, takes no time."""
+        self._changed += is_change
+        self._skipped += was_done and not is_change
+        self._done += not (was_done or is_change)
         self._failed += failed
         if self._bar is not None:
-            self._bar.initial += was_done
-            self._bar.set_postfix(failed=self._failed, refresh=False)
-            self._bar.update()
+            changed = {"scores changed": f"{self._changed} of {self._n_changes}"} if self._n_changes else {}
+            self._bar.initial += was_done and not is_change
+            self._bar.set_postfix(failed=self._failed, **changed, refresh=False)
+            self._bar.update(not is_change)
         elif self._show and not was_done and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             print(self.line(), file=progress_stream(), flush=True)
@@ -476,9 +481,10 @@ class ProgressLine:
         seconds = max(time.monotonic() - self._start, 1e-9)
         counted = self._skipped + self._done
         left = seconds / self._done * (self._total - counted) if self._done else 0.0
+        changed = f", scores changed: {self._changed:,} of {self._n_changes:,}" if self._n_changes else ""
         return (
             f"fits: {counted:,} of {self._total:,} done, {self._failed:,} failed, "
-            f"{self._done / seconds:.2f} per second, {_shown(left)} left"
+            f"{self._done / seconds:.2f} per second, {_shown(left)} left{changed}"
         )
 
 

@@ -251,9 +251,19 @@ class GridProposer:
     def n_fits(self) -> int:
         """The number of models to train: interventions with the same training set share them.
 
-        Interventions on scores use the models without an intervention; their own fits are not counted.
+        Interventions on scores use the models without an intervention; see `n_changes`.
         """
-        return len(self.simplest_recipes) * len(self.models)
+        return len(self.simplest_recipes) * self._n_models
+
+    @property
+    def n_changes(self) -> int:
+        """How often the scores of a model are changed."""
+        return sum(recipe.changes_scores for recipe in self.recipes) * self._n_models
+
+    @property
+    def _n_models(self) -> int:
+        """The number of models with different parameters, which small spaces draw more than once."""
+        return len({key_of(model) for model in self.models})
 
 
 def _recipes(config: Config) -> Iterator[Trial]:

@@ -1,3 +1,4 @@
+import warnings
 from importlib.metadata import version
 from itertools import combinations
 from math import log
@@ -16,6 +17,7 @@ from fado.tabular import read_problem
 from fado.valuation.shapley._semivalues import Walks
 from fado.valuation.shapley._training_game import Goals, training_games
 
+pytestmark = pytest.mark.filterwarnings("ignore:After .* fits the values are precise to")
 QUICK = LGBMClassifier(
     n_estimators=5, num_leaves=4, min_child_samples=2, learning_rate=0.5, reg_lambda=1.0, max_bin=15
 )
@@ -260,6 +262,24 @@ def test_a_run_ends_when_values_are_precise():
     assert valuator.n_fits_ < 5000
 
 
+def test_fits_that_end_before_values_are_precise_are_told():
+    X, y, _, _ = table(12)
+    validation = (*validation_of()[:2], None)
+    valuator = DataShapley(QUICK, max_fits=111, random_state=0, n_jobs=1)
+    with pytest.warns(UserWarning, match=r"^After \d+ fits the values are precise to 0\.\d+, not") as said:
+        valuator.fit(X, y, validation=validation)
+    assert valuator.precision_ > 0.05
+    needed = valuator.n_fits_ * (valuator.precision_ / 0.05) ** 2
+    assert f"which takes about {float(f'{needed:.2g}'):,.0f} fits: raise `max_fits`" in str(said[0].message)
+    never = DummyClassifier(strategy="constant", constant=0)
+    with pytest.warns(UserWarning, match=r"are precise to inf, not yet to `tolerance=0.05`: raise"):
+        valuator.set_params(estimator=never).fit(X, y, validation=validation)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        valuator.set_params(estimator=QUICK, tolerance=0.9).fit(X, y, validation=validation)
+        valuator.set_params(tolerance=0.05, semivalue="loo").fit(X, y, validation=validation)
+
+
 def test_a_run_goes_on_while_no_row_has_contributed():
     X, y, _, _ = table(12)
     never = DummyClassifier(strategy="constant", constant=0)
@@ -294,6 +314,7 @@ def test_a_run_goes_on_while_no_row_has_contributed():
         ({"max_fits": 1.5}, TypeError, "`max_fits` must be a whole number"),
         ({"max_fpr": 2}, ValueError, r"`max_fpr` must be in \(0, 1\), got 2"),
         ({"performance": "auc"}, ValueError, "`performance` must be"),
+        ({"fairness": min}, ValueError, "`fairness` must be 'fpr_ratio' or .*, got <built-in function min>"),
         ({"estimator": RidgeClassifier()}, ValueError, "RidgeClassifier has no `predict_proba`"),
         ({"estimator": LinearRegression()}, TypeError, "must be a classifier, got LinearRegression"),
         (

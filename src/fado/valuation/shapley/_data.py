@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from fado._checks import check_classifier, check_count
-from fado._messages import insert_parameters
+from fado._messages import insert_parameters, warn_user
 from fado._progress import tracked
 from fado.execution import n_workers
 from fado.tabular import Problem
@@ -85,7 +85,7 @@ class DataShapley(BaseValuator):
         of draws.
     max_fits : int, optional
         The maximum number of fits. None means 200 per row, at least 5,000 and at most 20,000, or more if
-        ``"loo"`` or the first batch of draws needs more.
+        ``"loo"`` or the first batch of draws needs more. A warning says if `tolerance` was not reached.
     {random_state, n_jobs, progress}
 
     Attributes
@@ -133,7 +133,7 @@ class DataShapley(BaseValuator):
     >>> x = np.linspace(0, 1, 50)
     >>> validation = x[:, None], x >= 0.5, None
     >>> model = KNeighborsClassifier(1)
-    >>> valuator = DataShapley(model, max_fits=80, random_state=0, n_jobs=1)
+    >>> valuator = DataShapley(model, tolerance=0.2, max_fits=80, random_state=0, n_jobs=1)
     >>> values = valuator.fit(X, y, validation=validation).valuation_["y"]
     >>> int(values.argmin())
     3
@@ -211,6 +211,15 @@ class DataShapley(BaseValuator):
         for _ in tracked(draws, run.draws_for(most_fits), what="draws", show=self.progress):
             pass
         self.n_fits_, self.precision_ = run.n_fits, precision_of(run.means)
+        if self.precision_ > self.tolerance:
+            needed = ""
+            if np.isfinite(self.precision_):  # standard errors fall with the root of the number of draws
+                fits = run.n_fits * (self.precision_ / self.tolerance) ** 2
+                needed = f", which takes about {float(f'{fits:.2g}'):,.0f} fits"
+            warn_user(
+                f"After {run.n_fits:,} fits the values are precise to {self.precision_:.2g}, not yet to "
+                f"`tolerance={self.tolerance:g}`{needed}: raise `max_fits`, or do not act on single rows."
+            )
         settings = {**goals._asdict(), "semivalue": semivalue, "n_draws": run.n_draws}
         return effect_valuation(
             run.means.mean,

@@ -97,6 +97,7 @@ list("searched", [
   `${plain(searched.fits)} fits; ${count(searched.models)} models; ${count(searched.points)} models and changes of their decisions that could be handed over.`,
   `Interventions: ${searched.interventions.join(", ")}.`,
   ...Object.entries(searched.ranges).map(([key, [low, high]]) => `${key}: ${plain(low)} to ${plain(high)}`),
+  ...Object.entries(searched.choices).map(([key, values]) => `${key}: ${values.map(plain).join(", ")}`),
   `Seed: ${searched.seed}.`,
 ]);
 const further = content.further;
