@@ -500,7 +500,8 @@ def check_decisions(case: Case) -> None:
     both = [ratios["fpr_ratio"], ratios["tpr_ratio"]]
     ours = outcome(equalized_odds_ratio, case.y, case.container(selected), **about)
     assert same(ours, math.nan if any(map(math.isnan, both)) else min(both)), (ours, both)
-    if not math.isnan(ours) and len(compared_of(case, case.titles())) == len(members_of(case.titles())):
+    titles = case.titles()
+    if not math.isnan(ours) and None not in titles and compared_of(case, titles) == members_of(titles):
         peer = fairlearn.metrics.equalized_odds_ratio(
             case.positive, selected, sensitive_features=case.titles(), sample_weight=case.weight
         )
