@@ -152,12 +152,14 @@ def cases(draw: Any, *, missing_groups: bool = MISSING_GROUPS) -> Case:
         "fine": lambda: rng.random(n),
         "equal": lambda: np.full(n, 0.7),
     }[kind]().astype(draw(st.sampled_from(PRECISIONS)))
-    shares = st.one_of(st.sampled_from([0.05, 0.1, 0.25, 0.3, 0.5, 2 / 3]), st.floats(0.01, 0.99))
+    n_negatives = n - int(positive.sum())
+    edges = st.integers(1, max(1, n_negatives - 1)).map(lambda count: count / max(2, n_negatives))
+    shares = st.one_of(edges, st.sampled_from([0.05, 0.1, 0.3, 2 / 3]), st.floats(0.01, 0.99))
     limit: dict[str, Any] = {
         "fpr": draw(shares),
         "selection_rate": draw(shares),
         "top_k": draw(st.integers(1, n + 2)),
-        "threshold": draw(st.sampled_from([0.7, 0.5, 0.3, float(scores[0]), scores[0]])),
+        "threshold": draw(st.sampled_from([0.1, 0.7, 0.9, float(scores[0]), scores[0]])),
     }
     budget = draw(st.sampled_from(["fpr", "threshold", *limit]))
     if draw(st.integers(0, 9)) == 0:
@@ -498,7 +500,8 @@ def check_decisions(case: Case) -> None:
     both = [ratios["fpr_ratio"], ratios["tpr_ratio"]]
     ours = outcome(equalized_odds_ratio, case.y, case.container(selected), **about)
     assert same(ours, math.nan if any(map(math.isnan, both)) else min(both)), (ours, both)
-    if not math.isnan(ours) and len(compared_of(case, case.titles())) == len(members_of(case.titles())):
+    titles = case.titles()
+    if not math.isnan(ours) and None not in titles and compared_of(case, titles) == members_of(titles):
         peer = fairlearn.metrics.equalized_odds_ratio(
             case.positive, selected, sensitive_features=case.titles(), sample_weight=case.weight
         )

@@ -1,6 +1,6 @@
 """Metrics, samplers and reweighers beside plain loops over the rows.
 
-    python benchmarks/differential.py --cases 5000
+    python benchmarks/differential.py --cases 2000
 
 Drawn tables (labels of four kinds, tied scores of three precisions, decisions, weights with zeros, groups
 that are small, empty of a label or alone, missing decisions) are compared with the oracles of `_oracles.py`.

@@ -323,11 +323,9 @@ def _lowest_threshold(
         highest_refused = np.partition(negatives, first_over)[first_over]
     else:
         order = np.argsort(negatives, kind="stable")[::-1]
-        ranked = negatives[order]
-        ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)  # of runs of ties
-        reached = np.cumsum(weights[~positive][order])[ends]
-        # All negatives together exceed any budget, so that there is a first run that does.
-        highest_refused = ranked[ends[np.argmax(reached / reached[-1] > max_fpr)]]
+        reached = np.cumsum(weights[~positive][order])
+        # All negatives together exceed any budget, so that there is a first one that does.
+        highest_refused = negatives[order[np.argmax(reached / reached[-1] > max_fpr)]]
     above = scores[scores > highest_refused]
     if len(above) == 0:
         return float(np.nextafter(highest_refused, np.inf, dtype=scores.dtype))
