@@ -119,7 +119,7 @@ ROWS = {"y": Y[:300], "sensitive_features": {"sex": SEX[:300]}}
 )
 def test_a_fit_names_them_once(fit):
     fit(TABLE)  # and says nothing where there is nothing to say: warnings are errors
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="learn little") as caught:
         fit(ODD)
     told = [str(own.message) for own in caught if "learn little" in str(own.message)]
     assert len(told) == 1
