@@ -11,7 +11,7 @@ from fado.metrics import Budget
 
 def small(table, **evaluation):
     table["interventions"] = {"rps": False}
-    table["evaluation"] = evaluation
+    table["evaluation"] = {"threshold": "test"} | evaluation
     return table
 
 

@@ -41,8 +41,10 @@ def test_the_best_of_an_experiment_is_trained_again(mixed, line):
     frame = mixed.frame
     alone = frame[(frame["intervention"] != "group thresholds") & (frame["validation_fpr_ratio"] >= line)]
     row = alone.sort_values(["validation_tpr", "validation_fpr_ratio"], ascending=False).index[0]
+    tested = best.facts_.measured["test"]  # the card and the landscape are at one threshold
     for name in ("tpr", "fpr", "fpr_ratio", "selection_rate_ratio", "threshold"):
         assert best.metrics_[name] == frame[f"validation_{name}"][row]
+        assert tested[name] == pytest.approx(frame[f"test_{name}"][row], nan_ok=True)
     assert best.facts_.intervention == frame["intervention"][row].replace("none", "")
     assert best.facts_.models == (frame["intervention"] != "group thresholds").sum()
     assert best.classes_.tolist() == [0, 1]

@@ -54,6 +54,7 @@ def config(tmp_path):
         "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
         "interventions": {"rps": False, "uar": {"alphas": [0.5]}},
         "models": {"count": 2, "space": {"n_estimators": {"log_uniform": [5, 30]}, "num_leaves": 5}},
+        "evaluation": {"threshold": "test"},
     }
 
 
@@ -199,7 +200,7 @@ def test_only_compared_groups_count_against_too_many(config, tmp_path):
 
 @pytest.fixture
 def each(config, tmp_path):
-    config["evaluation"] = {"groups": "each", "bootstrap": 20}
+    config["evaluation"] |= {"groups": "each", "bootstrap": 20}
     config["data"]["min_group_size"] = 0
     return Experiment(config).run(tmp_path / "each", n_jobs=1)
 
@@ -224,7 +225,7 @@ def test_frontiers_and_choices_are_those_of_the_attribute_asked_for(each):
         points = each.comparable_points("fpr_ratio", attribute=attribute)
         np.testing.assert_array_equal(points[:, 1], each.frame[column])
         title = each.plot("fpr_ratio", attribute=attribute).to_dict()["title"]
-        assert title.endswith("), test data" if attribute is None else f", {attribute}, test data")
+        assert title.endswith("), on test rows" if attribute is None else f", {attribute}, on test rows")
     line = float(each.frame["validation_fpr_ratio[sex]"].median())
     chosen = each.select("fpr_ratio", line, attribute="sex")
     assert (chosen["validation_fpr_ratio[sex]"] >= line).all()

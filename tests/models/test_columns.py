@@ -10,7 +10,7 @@ from tests.models.made import LATE, SEX, X, chosen
 import fado
 from fado._records import encode
 from fado.models import ColumnSummary, summarize_columns
-from fado.models._check import DRIFT_LIMIT, compare_columns
+from fado.models._drift import DRIFT_LIMIT, compare_columns
 from fado.tabular import Table, column_from
 
 LABELS = np.where(LATE, "yes", "no")

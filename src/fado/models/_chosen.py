@@ -19,7 +19,8 @@ from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predicted_positive, predictions_frame
 from fado.models._card import card_content, exceeded
-from fado.models._check import Check, check_rows, compare_columns, is_positive
+from fado.models._check import Check, check_rows, is_positive
+from fado.models._drift import compare_columns
 from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, check_known, group_rows, read_problem
