@@ -194,7 +194,7 @@ def test_comparisons_that_are_joined_keep_all_their_columns_from_the_models(fram
     check_sentence(
         value(data, out, protected=("sex = mm",)), r"'sex==mm' is true in no row: 'sex' holds 'f', 'm'"
     )
-    expression = "sex = m and `age` >= 50"
+    expression = "sex = m & `age` >= 50"
     result = value(data, out, "--drop", "id", protected=(expression,))
     assert result.exit_code == 0, result.stderr
     name = "sex==m & age>=50"
@@ -208,7 +208,7 @@ def test_comparisons_that_are_joined_keep_all_their_columns_from_the_models(fram
 
 def test_expressions_are_refused_by_the_options_name(data, tmp_path):
     for expression, message in (
-        ("sex in [f, 'm]", r"`--protected` has a quote that is never closed, at \"'m\]\""),
+        ("sex in [f, 'm]", r"`--protected` must have closed quotes at position 12, before \"'m\]\""),
         ("age>=old", "`--protected` must compare 'age', a column of numbers, with a number"),
         ("agee>=5 & sex==m", r"`--protected` must name a column .* got 'agee'; did you mean 'age'"),
     ):

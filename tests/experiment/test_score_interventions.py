@@ -447,7 +447,7 @@ def test_the_plan_counts_what_the_run_does(tmp_path, capsys):
     asked = {"none": True, "rps": False, "rw": False, "aimed": {"lines": [0.7, 0.8]}, "student": True}
     chosen = Experiment(copy.deepcopy(TABLE) | {"interventions": asked})
     assert repr(chosen).endswith(" = 8 rows, 2 fits, 6 changes of scores")
-    chosen.run(tmp_path, n_jobs=1, isolated=False, progress=True)
+    run(chosen.config, tmp_path, progress=True)
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("fits: 2 of 2 done, 0 failed")
     assert line.endswith("scores changed: 6 of 6")
