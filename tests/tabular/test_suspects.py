@@ -44,6 +44,9 @@ def test_what_a_model_should_not_learn_as_it_is_is_named(column, finding):
         RNG.integers(0, 3_000, N),  # a balance
         RNG.normal(size=N),
         np.arange(29),
+        np.arange(100.0),  # somebody made floats of them
+        np.where(np.arange(N) < 5, np.inf, RNG.normal(size=N)),
+        np.where(np.arange(N) < N - 5, np.inf, 1.0),
         [f"n{j}" for j in range(29)],
         [f"town {j}" for j in RNG.integers(0, N, N)],
         [f"{j:05d}" for j in RNG.integers(0, 300, N)],  # postcodes

@@ -51,7 +51,8 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
     The share is that of different entries for an id, else that of different texts that are dates or numbers.
     Text is an id if more than 90 % of its entries differ, in at least 30 rows. Whole numbers are ids if they
     also repeat far less than any measurement with their range would, do not fit a float, or are called id: a
-    counter is one, and an income, of which few repeat in a small table, is none.
+    counter is one, and an income, of which few repeat in a small table, is none. Floats are ids only if they
+    are whole numbers some of which are missing.
 
     Examples
     --------
@@ -63,11 +64,12 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
         return _look_at_text(column)
     if column.is_boolean:
         return None
-    first = column.data.slice(0, _GLANCE).cast(pa.float64(), safe=False).to_numpy()
-    first = first[~np.isnan(first)]
-    if (first % 1 != 0).any() or len(np.unique(first)) < len(first) / 2:
-        return None
-    return _look_at_numbers(column)
+    first = column.data.slice(0, _GLANCE).drop_null().to_numpy()
+    if first.dtype.kind == "f":
+        first = first[np.isfinite(first)]
+        if (first % 1 != 0).any():
+            return None
+    return None if len(np.unique(first)) < len(first) / 2 else _look_at_numbers(column)
 
 
 def warn_of_doubtful_columns(table: Table) -> None:
@@ -89,8 +91,8 @@ def _look_at_numbers(column: Column) -> tuple[str, float] | None:
     data = column.data.drop_null()
     if pa.types.is_floating(data.type):
         data = data.filter(pc.is_finite(data))
-        if not pc.all(pc.equal(data, pc.trunc(data))).as_py():
-            return None
+        if len(data) == len(column) or not pc.all(pc.equal(data, pc.trunc(data))).as_py():
+            return None  # floats are measurements, unless missing entries made them of whole numbers
     n_rows, n_different = len(data), pc.count_distinct(data).as_py()
     if n_rows < LEAST_ROWS or n_different <= NEARLY_UNIQUE * n_rows:
         return None

@@ -15,7 +15,7 @@ from fado import OnlineEntropy
 def rows():
     X, y, z = make_rows(500)
     X.loc[::7, "b"] = np.nan
-    X["whole"] = np.arange(500, dtype=np.int16)
+    X["whole"] = (np.arange(500) // 3 % 50).astype(np.int16)
     X["flag"] = X["a"] > 0.5
     X["band"] = pd.Categorical(np.arange(500) % 3, categories=[2, 0, 1])
     return X, y, z
