@@ -25,7 +25,9 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("seed", [2**33 + 1, np.uint64(2**40), np.random.default_rng], ids=str)
+@pytest.mark.parametrize(
+    "seed", [2**33 + 1, np.uint64(2**40), np.random.default_rng], ids=["33 bits", "64 bits", "generator"]
+)
 def test_large_seeds_and_generators_serve_everywhere(use, seed):
     first, second = (USES[use](seed(7) if callable(seed) else seed) for _ in range(2))
     np.testing.assert_array_equal(first, second)

@@ -33,7 +33,7 @@ TINY = {
         "count": 2,
         "space": {"boosting_type": "goss", "n_estimators": {"log_uniform": [3, 20]}, "num_leaves": 5},
     },
-    "evaluation": {"bootstrap": 20, "threshold": "test"},
+    "evaluation": {"bootstrap": 20},
 }
 
 

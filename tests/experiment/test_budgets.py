@@ -11,7 +11,7 @@ from fado.metrics import Budget
 
 def small(table, **evaluation):
     table["interventions"] = {"rps": False}
-    table["evaluation"] = {"threshold": "test"} | evaluation
+    table["evaluation"] = evaluation
     return table
 
 

@@ -116,13 +116,6 @@ def test_what_is_wrong_is_named_with_its_place(table, place, value, message):
         config_from(table)
 
 
-def test_the_threshold_is_that_of_validation_rows_if_there_are_any(table):
-    del table["evaluation"]["threshold"]
-    assert config_from(table).evaluation.threshold == "validation"
-    table["split"] = {"method": "random", "train": 0.5, "test": 0.5}
-    assert config_from(table).evaluation.threshold == "test"
-
-
 def test_a_threshold_on_validation_needs_a_validation_part(table):
     table["split"] = {"method": "random", "train": 0.5, "test": 0.5}
     table["evaluation"]["threshold"] = "validation"

@@ -25,6 +25,7 @@ def value_table(tmp_path):
         "rps": False, "uar": {"alphas": [0.5]}, "aimed": {"lines": [0.7, 0.8]}, "group_thresholds": True,
     }  # fmt: skip
     table["models"]["count"] = 1
+    table["evaluation"] = {**table.get("evaluation", {}), "threshold": "validation"}
     APPLICANTS.X.assign(y=APPLICANTS.y, sex=APPLICANTS.sex).to_parquet(tmp_path / "data.parquet")
     return table
 

@@ -95,17 +95,14 @@ def config_from(
     top, given = Section(table), Given() if given is None else given
     models = {} if given.estimator is not None or given.space is not None else REQUIRED
     interventions, data = top.section("interventions"), _data(top.section("data"), directory)
-    split = _split(top.section("split"), given=data.given)
     config = Config(
         seed=top.whole("seed", 0, at_most=MOST_SEEDS),
         data=data,
-        split=split,
+        split=_split(top.section("split"), given=data.given),
         valuation=_valuation(top.section("valuation", {})),
         interventions=read_interventions(interventions),
         models=_models(top.section("models", models), given),
-        evaluation=_evaluation(
-            top.section("evaluation", {}), given, "validation" if split.has_validation else "test"
-        ),
+        evaluation=_evaluation(top.section("evaluation", {}), given),
     )
     top.done()
     _check_size(config)
@@ -333,12 +330,12 @@ def _reader(setting: Setting) -> Callable[[Any, str], Any]:
     return lambda value, place: as_share(value, place) or as_number(value, place, "above 0", bool)
 
 
-def _evaluation(section: Section, given: Given, threshold: str) -> EvaluationConfig:
-    """Read how models are measured; `threshold` is the part that sets it by default."""
+def _evaluation(section: Section, given: Given) -> EvaluationConfig:
+    """Read how models are measured."""
     known = (*metric_names(), *given.metrics)
     evaluation = EvaluationConfig(
         **_budget(section),
-        threshold=section.text("threshold", threshold, ("test", "validation")),
+        threshold=section.text("threshold", "test", ("test", "validation")),
         bootstrap=section.whole("bootstrap", 0, at_most=MOST_RESAMPLES),
         groups=section.text("groups", CROSSED, (CROSSED, EACH)),
         metrics=tuple(dict.fromkeys([*section.texts("metrics", (), known), *given.metrics])),
