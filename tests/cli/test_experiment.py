@@ -109,7 +109,7 @@ def several(tmp_path_factory):
             "corrected_uar": {"alphas": [0.5], "floors": [0.1], "prevalence_corrections": [1.5]}
         },
         "models": {"count": 1, "space": {"n_estimators": 5}},
-        "evaluation": {"groups": "each", "bootstrap": 20},
+        "evaluation": {"groups": "each", "bootstrap": 20, "threshold": "test"},
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
