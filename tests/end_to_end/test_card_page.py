@@ -32,8 +32,9 @@ def test_the_card_fits_and_runs_nothing(browser, address, media, width, scheme):
     try:
         browser.open(address, width=width)
         assert browser.evaluate("document.querySelector('#lead p').innerText") == (
-            "On test rows, which were not used to make the model, the line is missed: fpr_ratio 0.700 (95 % "
-            "interval 0.600 to 0.790), at least 0.8 required."
+            "On test rows, which were not used to make the model, the line is missed, budget exceeded by the "
+            "estimate: 11.0 % for 10 %; fpr_ratio 0.700 (95 % interval 0.600 to 0.790), at least 0.8 "
+            "required."
         )
         assert browser.evaluate("document.getElementById('lead').className") == "card bad"
         assert (
