@@ -279,7 +279,7 @@ def prevalence_of(y, age=AGE, agreement=None):
     parts = {part: {"y": array, "age": array} for part, array in parts.items()}
     if agreement is not None:
         parts["agreement"]["y"] = agreement
-    X = pd.DataFrame({"x": np.arange(n_rows)})
+    X = pd.DataFrame({"x": np.arange(float(n_rows))})
     seen = explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts), retrain=0)
     biases = {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}
     return biases["prevalence"], biases["separability"]
