@@ -37,7 +37,9 @@ _FIXES = {
 }
 
 
-def check_columns(X: Any, y: Any = None, sensitive_features: Any = None) -> pd.DataFrame:
+def check_columns(
+    X: Any, y: Any = None, sensitive_features: Any = None, *, unknown: Any = None
+) -> pd.DataFrame:
     """Report columns that need a decision before a model learns them.
 
     Nothing is changed, and no model is trained. What a column reveals is measured on up to 20,000 rows, drawn
@@ -51,6 +53,8 @@ def check_columns(X: Any, y: Any = None, sensitive_features: Any = None) -> pd.D
         The target.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
         The protected attributes.
+    unknown : value or list of values, optional
+        Entries of the protected attributes that mean the same as a missing one, such as ``"?"`` or ``-1``.
 
     Returns
     -------
@@ -91,7 +95,7 @@ def check_columns(X: Any, y: Any = None, sensitive_features: Any = None) -> pd.D
     """
     table = Table.from_input(X)
     target = None if y is None else target_column(y, table.n_rows)
-    columns = protected_columns(sensitive_features, table)
+    columns = protected_columns(sensitive_features, table, unknown)
     made_of = {column.name: [table.names[j]] for column, j in columns if j is not None}
     return report_columns(table, target, [column for column, _ in columns], made_of)
 
