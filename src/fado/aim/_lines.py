@@ -174,7 +174,7 @@ class Lines:
         )
 
     def too_few(self, positive: Bools, missing: int) -> str:
-        """Say that no model could pass; with the rows at which equal rates pass on average, half fail."""
+        """Say that no model could pass, and how many more rows equal rates need in four of five tries."""
         if missing < 0:
             return "not even 1,000 times as many validation rows could show that a ratio reaches it."
         return (
