@@ -139,8 +139,9 @@ def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Ma
         "--target": named["target"],
         "--protected": expression,
         "--group-names": [own for own in names if expression in read_group_names([own], named["protected"])],
-        **{f"--{name}": named.get(name) for name in ("unknown", "positive", "weight")},
+        **{f"--{name}": named.get(name) for name in ("unknown", "positive")},
         "--drop": list(dict.fromkeys([*(named.get("drop") or []), *sources])),
+        "--weight": named.get("weight"),
         **more,
     }
     words = ["fado", "aim", str(data)]
