@@ -144,7 +144,11 @@ N = 1000
 
 def plane_of(y, z, valuation):
     seen = explore(
-        pd.DataFrame({"x": np.arange(N)}), y, sensitive_features={"z": z}, valuation=valuation, retrain=0
+        pd.DataFrame({"x": np.arange(float(N))}),
+        y,
+        sensitive_features={"z": z},
+        valuation=valuation,
+        retrain=0,
     )
     part = seen.to_dict()["attributes"][0]
     return part["plane"], part["values"]["lead"]

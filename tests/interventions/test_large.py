@@ -479,6 +479,7 @@ def test_values_of_another_table_are_refused(frame, folder, values, tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.filterwarnings("ignore:Models will learn little")
 def test_values_made_with_other_labels_are_refused(frame, folder, tmp_path):
     asked = {**ASKED, "train_rows": 200, "n_bags": 5, "drop": ["when", "region"]}
     fado.value_files(folder, out=tmp_path / "v", **asked)

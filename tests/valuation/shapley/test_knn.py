@@ -269,6 +269,7 @@ def test_a_sparse_table_has_the_values_of_a_dense_one():
     np.testing.assert_allclose(by_sparse.valuation_["y"], by_dense.valuation_["y"], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Models will learn little")
 def test_a_level_of_its_own_for_every_row_changes_nothing():
     frame = pd.DataFrame(LARGE_X, columns=list("abcd"))
     named = frame.assign(name=[f"row {row}" for row in range(700)])
