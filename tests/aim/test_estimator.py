@@ -283,9 +283,10 @@ def test_rows_that_are_too_few_for_any_result_are_told_before_the_first_fit(appl
     first = str(told[0].message)
     assert first.startswith("A confidence of 0.99 is out of reach: 6,000 validation rows are too few")
     smaller = min(int(((applicants.sex == own) & (applicants.y == 0)).sum()) for own in "fm")
-    assert first.endswith(f" has {smaller:,} negatives), even with equal rates.")
+    assert f" has {smaller:,} negatives); even equal rates would need about " in first
+    assert first.endswith(" more rows to pass in four of five tries.")
     assert not model.reached_
-    assert "even with equal rates" in model.reason_
+    assert "even equal rates" in model.reason_
     assert fitted  # the closest model is handed over all the same
 
 

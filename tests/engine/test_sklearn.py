@@ -98,7 +98,7 @@ def test_of_many_levels_the_most_frequent_of_the_first_table_have_indicators():
     rare = Table.from_input(pd.DataFrame({"code": levels[[33, 33, 33, 2]]}))
     found = model.score(rare)
     expected = (
-        LogisticRegression().fit(seen[IN], Y[IN]).predict_proba(np.vstack([np.zeros((3, 32)), seen[2]]))
+        LogisticRegression().fit(seen[IN], Y[IN]).predict_proba(np.vstack([np.zeros((3, 32)), np.eye(32)[2]]))
     )
     np.testing.assert_allclose(found, expected, atol=1e-12)
 

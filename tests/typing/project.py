@@ -27,6 +27,7 @@ from fado import (
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
     Valuation,
+    check_columns,
     explore,
     explore_files,
     find_frontier,
@@ -165,6 +166,7 @@ def measure(scores: Numbers) -> None:
 
 def look(valuation: Valuation) -> None:
     """Look at data, values and experiments."""
+    assert_type(check_columns(X, y, old), pd.DataFrame)
     seen = explore(X, y, sensitive_features=old, valuation=valuation, retrain=0)
     assert_type(seen, Exploration)
     seen.write_html("explore.html")

@@ -122,7 +122,8 @@ def test_validation_rows_are_read_and_handed_on():
 def test_everything_that_fit_takes_is_requested():
     with config_context(enable_metadata_routing=True):
         requests = OutOfBagEntropy().get_metadata_routing().fit.requests
-    assert requests == dict.fromkeys(["sensitive_features", "sample_weight", "groups", "validation"], True)
+    names = ["sensitive_features", "unknown", "sample_weight", "groups", "validation"]
+    assert requests == dict.fromkeys(names, True)
 
 
 def test_a_search_reaches_the_utility_of_a_reweigher():
