@@ -16,7 +16,7 @@ SMOKE := README.md tests/test_compat.py tests/test_oldest.py tests/tabular/test_
 	tests/valuation/test_saved.py tests/interventions/test_reweighing.py tests/interventions/test_large.py \
 	tests/aim/test_estimator.py tests/aim/test_trade_off.py tests/experiment/test_results.py tests/reporting tests/cli/test_value.py
 
-.PHONY: demo test test-oldest smoke-oldest lint format docs dist clean
+.PHONY: demo test test-slow test-oldest smoke-oldest lint format docs dist clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,8 +27,11 @@ $(READY): pyproject.toml
 demo: $(READY)  ## the main job, on generated data
 	$(BIN)/fado demo --out demo
 
-test: $(READY) lint  ## linters, type checker, tests and doctests
-	$(BIN)/python -m pytest -n 2
+test: $(READY) lint  ## linters, type checker, tests and doctests in under five minutes
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(READY)  ## the other tests: browsers, clusters, kills, processes of their own, whole searches
+	$(BIN)/python -m pytest -n 2 -m slow
 
 $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	$(OLDEST_PYTHON) -m venv $(OLDEST)

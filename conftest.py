@@ -19,6 +19,40 @@ collect_ignore = [
     "docs/tutorial",
 ]
 
+# What `make test` leaves to `make test-slow`: browsers, clusters, kills, processes of their own, whole searches.
+# A path, or the beginning of a test's name.
+SLOW = (
+    "tests/aim/test_estimator.py::test_scikit_learn_checks",
+    "tests/aim/test_estimator.py::test_unseen_rows_come_near_the_line",
+    "tests/aim/test_estimator.py::test_with_metadata_routing",
+    "tests/aim/test_curve.py::test_the_line_is_met_where_it_is_demanded",
+    "tests/cli/test_app.py",
+    "tests/cli/test_demo.py",
+    "tests/cli/test_errors.py::test_what_cannot_be_written_is_named",
+    "tests/cli/test_frontier.py",
+    "tests/end_to_end/",
+    "tests/engine/test_fork.py",
+    "tests/execution/test_executors.py",
+    "tests/experiment/test_find.py",
+    "tests/experiment/test_frontier.py",
+    "tests/experiment/test_isolation.py",
+    "tests/experiment/test_own_metrics.py::test_in_a_process_of_its_own",
+    "tests/experiment/test_given_data.py::test_a_run_in_a_process_of_its_own",
+    "tests/experiment/test_score_interventions.py",
+    "tests/generation/test_estimator_checks.py",
+    "tests/models/test_saved.py::test_a_killed_save",
+    "tests/site/test_recipes.py",
+    "tests/site/test_tutorial.py",
+    "tests/test_checks.py::test_large_seeds_and_generators",
+    "tests/test_notebook.py",
+    "tests/typing/",
+    "tests/valuation/influence/test_tree_influence.py::test_scikit_learn_checks",
+    "tests/valuation/large/test_on_a_cluster.py",
+    "tests/valuation/large/test_resuming.py",
+    "tests/valuation/shapley/test_data.py::test_scikit_learn_checks",
+    "tests/valuation/shapley/test_knn.py::test_scikit_learn_checks",
+)
+
 REGISTRIES = {
     "fado.valuation._base": "_CLASSES",
     "fado.utility": "_CLASSES",
@@ -37,6 +71,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if version("lightgbm").startswith("4.5."):
         for line in IGNORED:
             config.addinivalue_line("filterwarnings", line)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests."""
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
