@@ -19,7 +19,7 @@ collect_ignore = [
     "docs/tutorial",
 ]
 
-# What `make test` leaves to `make test-slow`: browsers, clusters, kills, processes of their own, whole searches.
+# What `make test` leaves to `make test-slow`: browsers, clusters, kills, processes, whole searches.
 # A path, or the beginning of a test's name.
 SLOW = (
     "tests/aim/test_estimator.py::test_scikit_learn_checks",
