@@ -566,8 +566,13 @@ def check_samplers(case: Case) -> None:
             and (not thick or max(thick) != highest)
             and going(highest) > total / 2
         ):
-            target = result.target_rate_  # found by halving: the highest that drops at most half
-            assert going(target) <= total / 2 < going(min(float(target) * (1 + 1e-9), highest))
+            target = (
+                result.target_rate_
+            )  # the highest that drops at most half, but at least the larger groups'
+            floor = float(max(thick, default=0))
+            assert target >= floor
+            assert target == floor or going(target) <= total / 2
+            assert total / 2 < going(min(float(target) * (1 + 1e-9), highest))
         assert same(result.target_rate_, math.nan if target is None else float(target))
         kept = set(result.sample_indices_.tolist())
         assert kept >= {row for row in range(case.n) if case.positive[row] or titles[row] is None}

@@ -228,7 +228,8 @@ class PrevalenceSampling:
     def _target_rate(self) -> Any:
         """Choose the rate to match; None if fewer than two groups are compared.
 
-        It is the highest rate, or, if a thin group has it, the highest that drops at most half of the rows.
+        It is the highest rate, or, if a thin group has it, the highest that drops at most half of the rows,
+        and at least that of the groups that are not thin.
         """
         if len(self._rates) < 2:
             return None
