@@ -541,7 +541,7 @@ def check_samplers(case: Case) -> None:
             )
     highest = max(rate_of.values(), default=None)
     thick = [own for title, own in rate_of.items() if sizes[title] >= 0.05 * sum(sizes.values())]
-    total = sum(sum(case.weight[row] for row in rows) for rows in groups.values())
+    total = sum(case.weight)  # rows without a group are rows of the table
 
     def going(target: Any) -> float:
         wanted = wanted_of(case, rate_of, target)
@@ -566,9 +566,8 @@ def check_samplers(case: Case) -> None:
             and (not thick or max(thick) != highest)
             and going(highest) > total / 2
         ):
-            target = (
-                result.target_rate_
-            )  # the highest that drops at most half, but at least the larger groups'
+            # found by halving: the highest that drops at most half, but at least that of the larger groups
+            target = result.target_rate_
             floor = float(max(thick, default=0))
             assert target >= floor
             assert target == floor or going(target) <= total / 2
