@@ -9,11 +9,11 @@ from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from fado._checks import ClassRegistry, check_share
 from fado._messages import insert_parameters
+from fado._typing import Floats
 
 __all__ = [
     "BaseUtility",
@@ -25,8 +25,7 @@ __all__ = [
     "utility_names",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-Terms = Sequence[tuple[float, FloatArray]]
+Terms = Sequence[tuple[float, Floats]]
 
 _CLASSES = ClassRegistry("utility")
 
@@ -91,7 +90,7 @@ class BaseUtility(BaseEstimator):
             if not isinstance(beta, Real) or not math.isfinite(beta) or beta < 0:
                 raise ValueError(f"`betas[{name!r}]` must be a number of at least 0, got {beta!r}.")
 
-    def __call__(self, valuation: Any) -> FloatArray:
+    def __call__(self, valuation: Any) -> Floats:
         """Return the utility of every row.
 
         Values of a scale other than [0, 1] are first divided by their standard deviation.
@@ -121,7 +120,7 @@ class BaseUtility(BaseEstimator):
         )
 
     @abstractmethod
-    def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
+    def _combine(self, performance: tuple[float, Floats], fairness: Terms) -> Floats:
         """Combine the weighted value of the target with those of the protected attributes."""
 
     def over(self, names: Sequence[str]) -> BaseUtility:
@@ -146,7 +145,7 @@ class BaseUtility(BaseEstimator):
         """
         return self
 
-    def _values(self, valuation: Any, name: str) -> FloatArray:
+    def _values(self, valuation: Any, name: str) -> Floats:
         values = np.asarray(valuation[name], dtype=np.float64)
         scale = getattr(valuation, "scales", {}).get(name)
         if scale is None or scale.is_unit:
@@ -260,7 +259,7 @@ class LinearUtility(BaseUtility):
     LinearUtility(alpha=0.75, betas={'sex': 1.0})
     """
 
-    def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
+    def _combine(self, performance: tuple[float, Floats], fairness: Terms) -> Floats:
         return _weighted(*performance) + _weighted_sum(fairness)
 
 
@@ -296,7 +295,7 @@ class DifferenceUtility(BaseUtility):
         """Return the linear utility if `alpha` is 1, where both are equal; else this one."""
         return LinearUtility(self.alpha) if self.alpha == 1 and self.betas is None else self
 
-    def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
+    def _combine(self, performance: tuple[float, Floats], fairness: Terms) -> Floats:
         return _weighted(*performance) - _weighted_sum(fairness)
 
 
@@ -332,7 +331,7 @@ class CobbDouglasUtility(BaseUtility):
         one_left = self.alpha == 1 or (self.alpha == 0 and n_protected == 1)
         return LinearUtility(self.alpha) if one_left and self.betas is None else self
 
-    def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
+    def _combine(self, performance: tuple[float, Floats], fairness: Terms) -> Floats:
         utility = np.ones(len(performance[1]))
         for weight, values in (performance, *fairness):
             if (values < 0).any():
@@ -341,11 +340,11 @@ class CobbDouglasUtility(BaseUtility):
         return utility
 
 
-def _weighted_sum(terms: Terms) -> FloatArray | float:
+def _weighted_sum(terms: Terms) -> Floats | float:
     return sum((_weighted(weight, values) for weight, values in terms), 0.0)
 
 
-def _weighted(weight: float, values: FloatArray) -> FloatArray:
+def _weighted(weight: float, values: Floats) -> Floats:
     """Weigh values; a weight of 0 leaves them out, even where they are NaN."""
     return weight * values if weight else np.zeros(len(values))
 

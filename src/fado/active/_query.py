@@ -12,13 +12,11 @@ from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_instance, check_share
 from fado._messages import warn_user
+from fado._typing import Floats, Integers
 from fado.active._shares import Parts, check_shares, find_quotas, join_groups, parts_of, read_groups
 from fado.tabular import Column, Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 
 class UtilityQuery(BaseEstimator):
@@ -101,7 +99,7 @@ class UtilityQuery(BaseEstimator):
         self.diversity = diversity
         self.epistemic = epistemic
 
-    def query(self, X_pool: Any, n: int, *, sensitive_features: Any = None, unknown: Any = None) -> Rows:
+    def query(self, X_pool: Any, n: int, *, sensitive_features: Any = None, unknown: Any = None) -> Integers:
         """Select the rows of a pool to label.
 
         Parameters
@@ -185,7 +183,7 @@ def value_pool(valuator: Any, X: Any) -> Any:
     return valuator.value(X)
 
 
-def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> FloatArray:
+def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> Floats:
     """Give the utility of every row; NaN for a row that has none.
 
     Examples
@@ -229,7 +227,7 @@ _MORE, _MOST = 4.0, 100.0  # times as many if they do not, and what is too many
 _NEAR = 0.01  # as the mean over columns: below, rows are near-copies
 
 
-def pick_diverse(scores: FloatArray, n: int, parts: Parts | None, diversity: float, ruler: Ruler) -> Rows:
+def pick_diverse(scores: Floats, n: int, parts: Parts | None, diversity: float, ruler: Ruler) -> Integers:
     """Select rows one after the other, each by its score and its distance from those before."""
     of_row, sizes = _one_part(len(scores), n) if parts is None else parts
     plain = pick_best(scores, n, parts)
@@ -249,7 +247,7 @@ def pick_diverse(scores: FloatArray, n: int, parts: Parts | None, diversity: flo
     return np.concatenate([picked, rest[pick_best(scores[rest], n - len(picked))]])
 
 
-def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
+def _distinct(ordered: Integers, wanted: int, ruler: Ruler) -> tuple[Integers, bool]:
     """Give the first distinct rows, as many as wanted, and whether all rows were seen."""
     looked_at = wanted
     while True:
@@ -264,8 +262,8 @@ def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
 
 
 def _greedily(
-    scores: FloatArray, n: int, of_row: Rows, sizes: Rows, points: Points, diversity: float
-) -> tuple[Rows, int]:
+    scores: Floats, n: int, of_row: Integers, sizes: Integers, points: Points, diversity: float
+) -> tuple[Integers, int]:
     """Select candidates one by one: first as many of each part as it has places, then any."""
     worth = _on_unit(scores) ** (1 - diversity)
     nearest = np.ones(len(scores))
@@ -288,7 +286,7 @@ def _greedily(
     return np.asarray(picked, dtype=np.int64), n_copies
 
 
-def _on_unit(scores: FloatArray) -> FloatArray:
+def _on_unit(scores: Floats) -> Floats:
     known = np.isfinite(scores)
     if not known.any():
         return np.ones(len(scores))
@@ -309,7 +307,7 @@ class Points(NamedTuple):
     numbers: npt.NDArray[np.float32]
     codes: npt.NDArray[np.int32]
 
-    def distances_from(self, row: int) -> FloatArray:
+    def distances_from(self, row: int) -> Floats:
         """Give every row's distance from one: the mean over columns of how far they differ, in [0, 1]."""
         differing = np.minimum(np.abs(self.numbers - self.numbers[row]), 1.0).sum(axis=1, dtype=np.float64)
         differing += (self.codes != self.codes[row]).sum(axis=1)
@@ -365,13 +363,13 @@ def _one_part(n_rows: int, n: int) -> Parts:
     return np.zeros(n_rows, dtype=np.int64), np.array([n])
 
 
-def best_first(scores: FloatArray, rows: Rows | None = None) -> Rows:
+def best_first(scores: Floats, rows: Integers | None = None) -> Integers:
     """Order rows by their scores, the highest first; equal scores keep the order of rows."""
     rows = np.arange(len(scores)) if rows is None else rows
     return rows[np.lexsort((rows, -scores[rows]))]
 
 
-def pick_best(scores: FloatArray, n: int, parts: Parts | None = None) -> Rows:
+def pick_best(scores: Floats, n: int, parts: Parts | None = None) -> Integers:
     """Select the rows with the highest scores in every part, then of all.
 
     Examples

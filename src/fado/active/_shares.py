@@ -9,14 +9,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._messages import closest_names, list_names, warn_user
+from fado._typing import Floats, Integers
 from fado.tabular import Table, group_rows, protected_columns, variable_from
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-Parts = tuple[Rows, Rows]  # the part of each row, and how many rows each part gets
+Parts = tuple[Integers, Integers]  # the part of each row, and how many rows each part gets
 
 _WORDS = ("equal", "pool")
 _ROUNDING = 1e-9
@@ -44,7 +42,7 @@ def check_shares(group_shares: Any) -> None:
             )
 
 
-def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> tuple[PoolGroups, FloatArray]:
+def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> tuple[PoolGroups, Floats]:
     """Find the groups that have shares, and how many rows of a batch each gets; NaN for groups not named.
 
     Examples
@@ -95,7 +93,7 @@ def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> 
     )
 
 
-def whole_quotas(quotas: FloatArray) -> FloatArray:
+def whole_quotas(quotas: Floats) -> Floats:
     """Round numbers of rows and keep their sum: the largest remainders are rounded up.
 
     Examples
@@ -144,9 +142,9 @@ class PoolGroups:
     """
 
     labels: tuple[Any, ...]
-    codes: Rows
+    codes: Integers
 
-    def counts(self, rows: Rows) -> dict[Any, int]:
+    def counts(self, rows: Integers) -> dict[Any, int]:
         """Count some rows by group."""
         counts = np.bincount(self.codes[rows], minlength=len(self.labels)).tolist()
         return {label: count for label, count in zip(self.labels, counts, strict=True) if count}
@@ -187,7 +185,7 @@ def read_groups(
     return groups
 
 
-def parts_of(groups: PoolGroups, quotas: FloatArray, n: int) -> Parts:
+def parts_of(groups: PoolGroups, quotas: Floats, n: int) -> Parts:
     """Give each group that has a quota a part of its own, and all others one part together."""
     whole = whole_quotas(quotas)
     named = ~np.isnan(whole)

@@ -15,12 +15,10 @@ from sklearn.utils import column_or_1d
 
 from fado._checks import MOST_ROWS, check_count, sklearn_seed
 from fado._messages import warn_user
+from fado._typing import Floats, Integers
 from fado.active._query import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 _FEWEST = 20  # labels: the default models learn nothing from fewer
 
@@ -140,7 +138,7 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             of_all[rows] = utilities
         return (chosen, _by_turn(of_all, chosen)) if return_utilities else chosen
 
-    def _utilities(self, problem: Problem, pool: Any, seed: int) -> FloatArray:
+    def _utilities(self, problem: Problem, pool: Any, seed: int) -> Floats:
         """Train models on the labelled rows, and give the utilities of the pool."""
         valuator = OutOfBagEntropy(keep_models=True, random_state=seed)
         with warnings.catch_warnings():  # with few labels, a class often has one row
@@ -168,7 +166,7 @@ def _read_labels(y: Any, n_rows: int, missing_label: Any) -> tuple[npt.NDArray[A
 
 def _read_candidates(
     candidates: Any, table: Table, labelled: npt.NDArray[np.bool_]
-) -> tuple[Rows | None, Table]:
+) -> tuple[Integers | None, Table]:
     """Give the candidates as rows of the table, or as a separate table."""
     if candidates is None:
         rows = np.flatnonzero(~labelled)
@@ -215,7 +213,7 @@ def _varies(variable: Any) -> bool:
     return bool(len(known)) and bool((known != known[0]).any())
 
 
-def _by_turn(utilities: FloatArray, chosen: Rows) -> FloatArray:
+def _by_turn(utilities: Floats, chosen: Integers) -> Floats:
     """Give the utilities at every turn; NaN for rows that were selected before."""
     by_turn = np.tile(utilities, (len(chosen), 1))
     for turn, row in enumerate(chosen):

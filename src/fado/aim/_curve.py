@@ -20,12 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from fado._typing import Bools, Floats, Integers
 from fado.engine import combine_probabilities
 from fado.metrics import Budget, effective_sizes, lower_ratio_limit, predicted_positive
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
 
 # Of each ratio: among rows of which label a group's rate is counted (None: of both), and whether it counts
 # those that are selected.
@@ -51,16 +48,16 @@ _TINY = np.finfo(np.float64).tiny
 class Knowledge:
     """Predictions for rows by models that have not seen them."""
 
-    positive: FloatArray
-    groups: tuple[tuple[FloatArray, FloatArray], ...]
-    weights: FloatArray
+    positive: Floats
+    groups: tuple[tuple[Floats, Floats], ...]
+    weights: Floats
 
     def take(self, rows: npt.NDArray[np.intp]) -> Knowledge:
         """Give the predictions for some of the rows."""
         groups = tuple((negative[rows], positive[rows]) for negative, positive in self.groups)
         return Knowledge(self.positive[rows], groups, self.weights[rows])
 
-    def masses(self, limit: Limit) -> FloatArray:
+    def masses(self, limit: Limit) -> Floats:
         """Give each row's expected weight in every compared group, among the rows that the ratio counts."""
         label, _ = RATES[limit.ratio]
         negative, positive = (own[:, list(limit.compared)] for own in self.groups[limit.attribute])
@@ -86,8 +83,8 @@ class Limit:
 class Coefficients:
     """The coefficients of a row's probabilities of groups in its decision."""
 
-    negative: tuple[FloatArray, ...]
-    positive: tuple[FloatArray, ...]
+    negative: tuple[Floats, ...]
+    positive: tuple[Floats, ...]
 
     @classmethod
     def none(cls, knowledge: Knowledge) -> Coefficients:
@@ -101,7 +98,7 @@ class Coefficients:
         return not any(own.any() for own in (*self.negative, *self.positive))
 
 
-def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatArray:
+def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> Floats:
     """Score rows between 0 and 1: by the model of the label, moved by probabilities of groups."""
     if coefficients.moves_nothing:
         return knowledge.positive
@@ -111,9 +108,9 @@ def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatAr
     return expit(moved)
 
 
-def expected_rates(masses: FloatArray, selected: Bools, *, of_selected: bool) -> FloatArray:
+def expected_rates(masses: Floats, selected: Bools, *, of_selected: bool) -> Floats:
     """Give the rates of groups that models expect for some decisions."""
-    rates: FloatArray = masses.T @ selected / np.maximum(masses.sum(axis=0), _TINY)
+    rates: Floats = masses.T @ selected / np.maximum(masses.sum(axis=0), _TINY)
     return rates if of_selected else 1 - rates
 
 
@@ -132,9 +129,9 @@ class Dual:
         self._price = price * self._scale / self._unit
         self._masses = [knowledge.masses(limit) for limit in limits]
         self._totals = [np.maximum(masses.sum(axis=0), _TINY) for masses in self._masses]
-        self._multipliers: FloatArray | None = None
+        self._multipliers: Floats | None = None
 
-    def solve(self, lines: Sequence[float], corrections: Sequence[FloatArray]) -> Coefficients:
+    def solve(self, lines: Sequence[float], corrections: Sequence[Floats]) -> Coefficients:
         """Find the coefficients at some lines, starting from the last solution."""
         from scipy.optimize import minimize
         from threadpoolctl import threadpool_limits
@@ -167,8 +164,8 @@ class Dual:
         return self._coefficients(first, lines, corrections)
 
     def _value_and_slope(
-        self, multipliers: FloatArray, softness: float, terms: Sequence[tuple[Any, ...]]
-    ) -> tuple[float, FloatArray]:
+        self, multipliers: Floats, softness: float, terms: Sequence[tuple[Any, ...]]
+    ) -> tuple[float, Floats]:
         """Give the dual, made smooth, and its derivatives by the multipliers."""
         scores = self._gain - multipliers[0] * self._spent
         value = float(multipliers[0]) * (self.share or 0.0)
@@ -199,7 +196,7 @@ class Dual:
             high[:], low[:] = lowest - line * rates, rates - lowest
         return value, slope
 
-    def _pieces(self, multipliers: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def _pieces(self, multipliers: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Give each limit's multipliers: of the compared groups' highest and lowest rates."""
         start = 1
         for total in self._totals:
@@ -208,7 +205,7 @@ class Dual:
             start += 2 * width
 
     def _coefficients(
-        self, multipliers: FloatArray, lines: Sequence[float], corrections: Sequence[FloatArray]
+        self, multipliers: Floats, lines: Sequence[float], corrections: Sequence[Floats]
     ) -> Coefficients:
         """Turn multipliers into coefficients of the probabilities of groups."""
         none = Coefficients.none(self._knowledge)
@@ -229,7 +226,7 @@ class Dual:
         return Coefficients(negative, positive)
 
 
-def _soft(numbers: FloatArray) -> tuple[FloatArray, float]:
+def _soft(numbers: Floats) -> tuple[Floats, float]:
     """Give soft decisions, the logistic function of numbers, and the sum of its integrals."""
     small = np.exp(-np.abs(numbers))
     selected = np.where(numbers >= 0, 1.0, small) / (1.0 + small)
@@ -259,8 +256,8 @@ class Rows:
     """
 
     positive: Bools
-    codes: tuple[Codes, ...]
-    weights: FloatArray
+    codes: tuple[Integers, ...]
+    weights: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +310,7 @@ def curve_points(
     return points
 
 
-def _correction(own: Counts, expected: FloatArray) -> FloatArray:
+def _correction(own: Counts, expected: Floats) -> Floats:
     """Compare groups' rates with what models expect, and shrink the difference by its error."""
     n_rows = own.members**2 / np.maximum(own.squared_members, _TINY)
     rates = (own.events / np.maximum(own.members, _TINY) * n_rows + 0.5) / (n_rows + 1)
@@ -350,7 +347,7 @@ def _width(line: float) -> float:
 
 
 def point_of(
-    scores: FloatArray,
+    scores: Floats,
     rows: Rows,
     limits: Sequence[Limit],
     budget: Budget,
@@ -375,8 +372,8 @@ def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
     counted = np.ones_like(rows.positive) if label is None else rows.positive == bool(label)
     codes, places = rows.codes[limit.attribute], list(limit.compared)
 
-    def total(of: Bools, power: FloatArray) -> FloatArray:
-        sums: FloatArray = np.bincount(codes[of], power[of], minlength=max(places) + 1).astype(np.float64)
+    def total(of: Bools, power: Floats) -> Floats:
+        sums: Floats = np.bincount(codes[of], power[of], minlength=max(places) + 1).astype(np.float64)
         return sums[places]
 
     events = counted & (selected == of_selected)
@@ -389,13 +386,13 @@ def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
 class Counts:
     """The events of a ratio in the compared groups: sums of weights, and of their squares."""
 
-    events: FloatArray
-    members: FloatArray
-    squared_events: FloatArray
-    squared_members: FloatArray
+    events: Floats
+    members: Floats
+    squared_events: Floats
+    squared_members: Floats
 
     @classmethod
-    def of_rows(cls, events: FloatArray, members: FloatArray) -> Counts:
+    def of_rows(cls, events: Floats, members: Floats) -> Counts:
         """Count rows that weigh the same."""
         return cls(events, members, events, members)
 
@@ -405,7 +402,7 @@ class Counts:
         return bool((self.members > 0).all() and self.events.any())
 
     @property
-    def rates(self) -> FloatArray:
+    def rates(self) -> Floats:
         """Each group's rate; NaN without members."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.events / self.members
@@ -416,7 +413,7 @@ class Counts:
         return float(self.rates.min() / self.rates.max()) if self.defined else float("nan")
 
     @property
-    def sizes(self) -> FloatArray:
+    def sizes(self) -> Floats:
         """How many rows of equal weight each group's members are equivalent to."""
         return effective_sizes(self.events, self.members, self.squared_events, self.squared_members)
 

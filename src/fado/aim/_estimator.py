@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count, seed_from
 from fado._compat import get_tags
 from fado._messages import warn_user
+from fado._typing import Floats
 from fado.aim._learning import (
     check_both_labels,
     check_confidence,
@@ -38,7 +39,6 @@ from fado.tabular import (
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
 
 WAYS = ("scores", "student", "weights")
 MOST_FITS, MOST_FOLDS = 1_000, 1_000
@@ -184,9 +184,9 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     metrics_: dict[str, float]
     path_: pd.DataFrame
     log_factors_: pd.DataFrame
-    decision_scores_: FloatArray | None
+    decision_scores_: Floats | None
     group_predictability_: float
-    sample_weight_: FloatArray | None
+    sample_weight_: Floats | None
     n_fits_: int
     classes_: npt.NDArray[Any]
 
@@ -354,7 +354,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return lines
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any) -> Floats:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.
 
         Parameters
@@ -382,7 +382,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.scorer_.schema.warn_of_lost_names(table)
         return np.column_stack([1.0 - scores, scores] if self._positive else [scores, 1.0 - scores])
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any) -> Floats:
         """Give the distance of scores from `threshold_`, above 0 on the side of ``classes_[1]``."""
         above = self.predict_proba(X)[:, self._positive] - self.threshold_
         return above if self._positive else -above

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from fado._typing import Floats
 from fado.aim._curve import Counts, Knowledge, Limit, Point, Rows, count_limit, curve_points
 from fado.aim._learning import nearness, read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
 from fado.interventions import BaseScoreIntervention, EvaluatedRows, KnownRows, Setting, register_intervention
 from fado.metrics import RATIO_NAMES, Budget
-
-FloatArray = npt.NDArray[np.float64]
 
 RATIO = Setting(
     "ratio", "choice", "fpr_ratio", "ratios", RATIO_NAMES, help="The ratio that must reach the line."
@@ -64,7 +63,7 @@ def count_events(
     compared: Sequence[int] | npt.NDArray[np.intp],
     selected: npt.NDArray[np.bool_],
     ratios: Sequence[str],
-    sample_weight: FloatArray | None = None,
+    sample_weight: Floats | None = None,
 ) -> list[Counts]:
     """Count the events of ratios in some groups; `Counts.bound` gives a lower bound of each.
 
@@ -180,7 +179,7 @@ class AimedScores(_Aimed):
         self.at_least = at_least
         self.demand = demand
 
-    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+    def _rescore(self, rows: EvaluatedRows) -> Floats:
         return _scores_at(self._point(rows), rows.scores, rows.group_probabilities)
 
     def scorer(self, rows: EvaluatedRows) -> Scorer:
@@ -218,13 +217,13 @@ class AimedStudent(_Aimed):
             return rows.budget
         return Budget("selection_rate", min(rows.budget.share(rows.n_validation), 1 - 1e-9))
 
-    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+    def _rescore(self, rows: EvaluatedRows) -> Floats:
         point = self._point(rows)
         if not np.isfinite(point.demand):
             return rows.scores
         return expit(rows.teach(*self._lesson(point, rows)))
 
-    def _lesson(self, point: Point, rows: EvaluatedRows) -> tuple[FloatArray, FloatArray]:
+    def _lesson(self, point: Point, rows: EvaluatedRows) -> tuple[Floats, Floats]:
         """Give moved log odds to train the student on, and weights; rows near the threshold count most."""
         numbers = _moved(point, rows.training.scores, rows.training.group_probabilities)
         budget, weights = self._budget(rows), rows.training.weights
@@ -269,22 +268,22 @@ class GroupThresholds(_Aimed):
         )
 
     @staticmethod
-    def _sure(rows: EvaluatedRows) -> FloatArray:
+    def _sure(rows: EvaluatedRows) -> Floats:
         """Give every row's group as probabilities of 0 and 1."""
         codes = rows.known_groups
         return np.eye(max(rows.n_compared, int(codes.max()) + 1))[codes]
 
-    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+    def _rescore(self, rows: EvaluatedRows) -> Floats:
         sure = self._sure(rows)
         return _scores_at(self._point(rows), rows.scores, (sure, sure))
 
 
-def _moved(point: Point, scores: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
+def _moved(point: Point, scores: Floats, groups: tuple[Floats, Floats]) -> Floats:
     """Give log odds, moved as a point of the curve says."""
     moved = point.coefficients
     return combine_probabilities(scores, (groups,), moved.negative, moved.positive)
 
 
-def _scores_at(point: Point, scores: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
+def _scores_at(point: Point, scores: Floats, groups: tuple[Floats, Floats]) -> Floats:
     """Score rows at a point of the curve; the untouched point leaves every bit unchanged."""
     return expit(_moved(point, scores, groups)) if np.isfinite(point.demand) else scores

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from fado._checks import check_choice, check_instance
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado._progress import tracked
-from fado.aim._curve import Bools, Codes, FloatArray, Knowledge
+from fado._typing import Bools, Floats, Integers
+from fado.aim._curve import Knowledge
 from fado.engine import (
     Engine,
     Model,
@@ -40,8 +41,7 @@ from fado.tabular import (
     read_problem,
 )
 
-Positions = npt.NDArray[np.int32]
-Fold = tuple[Positions, Positions]
+Fold = tuple[Integers, Integers]
 
 BOTH = "equalized_odds_ratio"  # the lower of two ratios
 _PARTS_OF_BOTH = ("fpr_ratio", "tpr_ratio")
@@ -54,8 +54,8 @@ class Attribute:
     name: str
     names: tuple[str, ...]
     titles: tuple[str, ...]
-    codes: Codes
-    validation: Codes
+    codes: Integers
+    validation: Integers
     compared: Bools
     unknown: int | None = None
 
@@ -294,7 +294,7 @@ _FAR = 0.05  # the weight of a row far from the threshold, relative to one at it
 _TINY = 1e-12
 
 
-def knowledge_of(label: Model, groups: Sequence[Model], table: Table, weights: FloatArray) -> Knowledge:
+def knowledge_of(label: Model, groups: Sequence[Model], table: Table, weights: Floats) -> Knowledge:
     """Give the predictions of fitted models for other rows."""
     known = tuple(groups_given_labels(own, table) for own in groups)
     return Knowledge(_of_positive(label.score(table)), known, weights)
@@ -324,9 +324,9 @@ class Learner:
         ]
         self._engines: dict[Any, Engine] = {}
         self.n_fits = 0
-        self.seen: tuple[Positions, Knowledge] | None = None
+        self.seen: tuple[Integers, Knowledge] | None = None
 
-    def out_of_fold(self, folds: Sequence[Fold], *, label: bool = True) -> tuple[Positions, Knowledge]:
+    def out_of_fold(self, folds: Sequence[Fold], *, label: bool = True) -> tuple[Integers, Knowledge]:
         """Give the validation rows, ascending, and predictions for each by models not fitted on it."""
         tasks = [self._label_task(train, validation) for train, validation in folds] if label else []
         n_labels = len(tasks)
@@ -351,9 +351,7 @@ class Learner:
             self.seen = every, Knowledge(np.concatenate(scores), pairs_of_groups, self.weights_of(every))
         return rows[by_row], known
 
-    def _known(
-        self, models: Sequence[Model], parts: Sequence[Positions]
-    ) -> tuple[tuple[FloatArray, FloatArray], ...]:
+    def _known(self, models: Sequence[Model], parts: Sequence[Integers]) -> tuple[tuple[Floats, Floats], ...]:
         """Give the probabilities of groups by the models of each attribute, one per part of the rows."""
         tables = [self._table.take(rows) for rows in parts]
         known = [groups_given_labels(model, tables[j % len(parts)]) for j, model in enumerate(models)]
@@ -363,13 +361,13 @@ class Learner:
             pairs.append((np.concatenate(negatives), np.concatenate(positives)))
         return tuple(pairs)
 
-    def fit(self, rows: Positions | None = None, *, groups: bool = True) -> list[Model]:
+    def fit(self, rows: Integers | None = None, *, groups: bool = True) -> list[Model]:
         """Fit the model of the label on some rows or all, and with `groups` those of the groups too."""
         rows = np.arange(self._table.n_rows, dtype=np.int32) if rows is None else rows
         tasks = [self._group_task(own, rows) for own in self._groups] if groups else []
         return self._fit([self._label_task(rows, rows[:1]), *tasks])
 
-    def teach(self, student: Any, rows: Positions, scores: FloatArray, threshold: float) -> Model:
+    def teach(self, student: Any, rows: Integers, scores: Floats, threshold: float) -> Model:
         """Fit a regressor on the log odds of scores; rows near the threshold count most."""
         labels = np.zeros(self._table.n_rows)
         labels[rows] = _log_odds(scores)
@@ -379,20 +377,20 @@ class Learner:
         taught = Variable("score", "continuous", labels)
         return self._fit([Task(student, taught, rows, self._seed, rows[:1], weights)])[0]
 
-    def label_model(self, weights: FloatArray, rows: Positions) -> Model:
+    def label_model(self, weights: Floats, rows: Integers) -> Model:
         """Fit the estimator on some rows with these weights."""
         product = weights if self._weights is None else self._weights[rows] * weights
         return self._fit([Task(self._estimator, self._target, rows, self._seed, rows[:1], product)])[0]
 
-    def weights_of(self, rows: Positions) -> FloatArray:
+    def weights_of(self, rows: Integers) -> Floats:
         """Give how much rows count."""
         return np.ones(len(rows)) if self._weights is None else self._weights[rows]
 
-    def _label_task(self, rows: Positions, scored: Positions) -> Task:
+    def _label_task(self, rows: Integers, scored: Integers) -> Task:
         weights = None if self._weights is None else self._weights[rows]
         return Task(self._estimator, self._target, rows, self._seed, scored, weights)
 
-    def _group_task(self, group: Variable, rows: Positions) -> Task:
+    def _group_task(self, group: Variable, rows: Integers) -> Task:
         weights = None if self._weights is None else mean_one(self._weights[rows])
         return Task(self._group_estimator, group, rows, self._seed, rows[:1], weights)
 
@@ -447,7 +445,7 @@ def check_both_labels(positive: Bools, what: str) -> None:
         )
 
 
-def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -> list[Fold]:
+def deal_folds(problem: Problem, seed: list[int], count: int, rows: Integers) -> list[Fold]:
     """Divide rows into folds with about the same labels and groups."""
     cells = 2 * problem.groups.codes[rows] + problem.labels.is_positive[rows]
     blocks = None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
@@ -460,7 +458,7 @@ def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -
     return [(rows[dealt != fold], rows[dealt == fold]) for fold in np.unique(dealt)]
 
 
-def group_predictability(knowledge: Knowledge, codes: Sequence[Codes]) -> float:
+def group_predictability(knowledge: Knowledge, codes: Sequence[Integers]) -> float:
     """Measure how much uncertainty about groups the features remove, 0 to 1: that of the worst attribute."""
     p, weights, found = knowledge.positive[:, np.newaxis], knowledge.weights, []
     for (negative, positive), classes in zip(knowledge.groups, codes, strict=True):
@@ -485,18 +483,18 @@ def check_regressor(student: Any) -> None:
         raise TypeError(f"`student` must be a regressor, which predicts scores, got {student!r}.")
 
 
-def nearness(log_odds: FloatArray, threshold: float) -> FloatArray:
+def nearness(log_odds: Floats, threshold: float) -> Floats:
     """Weight rows for a student: those near the threshold, where an error changes a decision, count most."""
     return np.exp(-np.abs(log_odds - _log_odds(np.array(threshold)))) + _FAR
 
 
-def _log_odds(scores: FloatArray) -> FloatArray:
+def _log_odds(scores: Floats) -> Floats:
     """Give log odds that are finite."""
     clipped = np.clip(scores, _TINY, 1 - _TINY)
     return np.log(clipped) - np.log1p(-clipped)
 
 
-def _of_positive(scores: FloatArray) -> FloatArray:
+def _of_positive(scores: Floats) -> Floats:
     """Give the probabilities of the positive label, and refuse values that are not finite."""
     found = scores if scores.ndim == 1 else scores[:, 1]
     wrong = np.flatnonzero(~np.isfinite(found))

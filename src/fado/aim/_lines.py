@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fado._messages import list_names
-from fado.aim._curve import RATES, Bools, Codes, Coefficients, Counts, FloatArray, Limit, Point, Rows
+from fado._typing import Bools, Floats, Integers
+from fado.aim._curve import RATES, Coefficients, Counts, Limit, Point, Rows
 from fado.aim._learning import Attribute, groups_of, numbered_as
 from fado.metrics import RATIO_NAMES, Budget, is_above, least_times, measure, ratio_limits, share_limits
 from fado.models import digits_for
@@ -262,9 +263,7 @@ class Lines:
         """The confidence level of intervals."""
         return 2 * (self.confidence or INTERVAL) - 1
 
-    def measure(
-        self, positive: Bools, scores: FloatArray, threshold: float, weights: FloatArray
-    ) -> dict[str, float]:
+    def measure(self, positive: Bools, scores: Floats, threshold: float, weights: Floats) -> dict[str, float]:
         """Give all metrics of the rows, with intervals."""
         by_attribute = {
             own.name: measure(
@@ -292,12 +291,12 @@ class Lines:
                 found |= {f"{ratio}[{name}]{end}": own[f"{ratio}{end}"] for name, own in by_attribute.items()}
         return found
 
-    def at(self, codes: Sequence[Codes]) -> Lines:
+    def at(self, codes: Sequence[Integers]) -> Lines:
         """Give the same lines for other rows, whose groups have the same numbers."""
         pairs = zip(self.attributes, codes, strict=True)
         return replace(self, attributes=tuple(replace(own, validation=theirs) for own, theirs in pairs))
 
-    def rows(self, positive: Bools, weights: FloatArray) -> Rows:
+    def rows(self, positive: Bools, weights: Floats) -> Rows:
         """Give the rows with their groups as models number them."""
         return Rows(positive, tuple(own.classes[own.validation] for own in self.attributes), weights)
 
@@ -323,7 +322,7 @@ class Lines:
             found.append(Attribute(own.name, *names, own.codes, every.codes, compared, every.unknown))
         return replace(self, attributes=tuple(found))
 
-    def groups(self, codes: Sequence[Codes]) -> list[Groups]:
+    def groups(self, codes: Sequence[Integers]) -> list[Groups]:
         """Give some rows' groups of each attribute, with titles for people."""
         pairs = list(zip(self.attributes, codes, strict=True))
         found = [(own.name, Groups(theirs, own.names, own.titles, own.unknown)) for own, theirs in pairs]
@@ -333,7 +332,7 @@ class Lines:
         several = len(self.attributes) > 1
         return f"{limit.ratio}[{self.attributes[limit.attribute].name}]" if several else limit.ratio
 
-    def _cells(self, limit: Limit, positive: Bools) -> tuple[FloatArray, FloatArray]:
+    def _cells(self, limit: Limit, positive: Bools) -> tuple[Floats, Floats]:
         """Count the negatives and the positives of each compared group among the validation rows."""
         own = self.attributes[limit.attribute]
         negatives, positives = (
@@ -361,9 +360,7 @@ _MOST = 1_000  # times as many rows
 _TRIES = 300  # of equal rates, for the rows that are missing
 
 
-def expected_counts(
-    ratio: str, budget: Budget, negatives: FloatArray, positives: FloatArray
-) -> Counts | None:
+def expected_counts(ratio: str, budget: Budget, negatives: Floats, positives: Floats) -> Counts | None:
     """Give the counts of a perfectly equal model before any fit; None if the budget does not set them."""
     members = negatives if ratio == "fpr_ratio" else negatives + positives
     limited = {

@@ -13,21 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from fado._messages import warn_user
-from fado.aim._curve import (
-    Bools,
-    Codes,
-    FloatArray,
-    Knowledge,
-    Point,
-    Rows,
-    curve_points,
-    decision_scores,
-    point_of,
-)
+from fado._typing import Bools, Floats, Integers
+from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_scores, point_of
 from fado.aim._learning import (
     Fold,
     Learner,
@@ -47,8 +37,6 @@ from fado.metrics import Budget, predicted_positive
 from fado.models import Facts, GroupRates, Part
 from fado.tabular import Problem, Table, columns_that_determine
 
-Positions = npt.NDArray[np.int32]
-
 INNER_FOLDS = 5
 LEAST_SEEN = 1 / 3  # of the budget that models must spend on rows they have seen, for their threshold to move
 LEAST_EVEN = 1 / 2  # of the rows: the effective number that must be there for the threshold to move
@@ -62,9 +50,9 @@ class Aimed:
     """The model that was found, with all that was measured."""
 
     scorer: Scorer
-    scores: FloatArray
+    scores: Floats
     untouched: Scorer
-    untouched_scores: FloatArray
+    untouched_scores: Floats
     point: Point
     points: list[Point]
     chosen: int
@@ -72,8 +60,8 @@ class Aimed:
     lines: Lines
     predictability: float
     each_alone: bool = False
-    decision_scores: FloatArray | None = None
-    sample_weight: FloatArray | None = None
+    decision_scores: Floats | None = None
+    sample_weight: Floats | None = None
     threshold: float | None = None
     untouched_at: float | None = None
 
@@ -184,7 +172,7 @@ class Aim:
         model = scorer, scores, untouched, before
         return Aimed(*model, measured, points, chosen, theirs, lines, known, alone, learnt_scores)
 
-    def last_fold(self) -> tuple[Positions, Table, Lines, Rows]:
+    def last_fold(self) -> tuple[Integers, Table, Lines, Rows]:
         """Give the training rows and the validation rows: rows set apart, or those of the last fold."""
         if self.validation is not None:
             table, rows = self.validation
@@ -194,7 +182,7 @@ class Aim:
         check_both_labels(rows.positive, "validation rows of the last fold")
         return learnt, self.problem.table.take(left_out), lines, rows
 
-    def memberships(self, learnt: Positions) -> tuple[FloatArray, float]:
+    def memberships(self, learnt: Integers) -> tuple[Floats, float]:
         """Give rows' probabilities of groups, given features and label, and how predictable groups are."""
         validated, knowledge = self.learner.out_of_fold(self._inner_folds(learnt), label=False)
         rows = self._at(validated)[1]
@@ -223,15 +211,15 @@ class Aim:
         fewer = [replace(point, counts=tuple(own.times(share) for own in point.counts)) for point in points]
         return replace(self.lines, confidence=level).choose(fewer)
 
-    def _at(self, rows: Positions) -> tuple[Lines, Rows]:
+    def _at(self, rows: Integers) -> tuple[Lines, Rows]:
         """Give the lines for some training rows, and their labels and groups."""
         lines = self.lines.at([own.codes[rows] for own in self.lines.attributes])
         return lines, lines.rows(self.problem.labels.is_positive[rows], self.learner.weights_of(rows))
 
-    def _inner_folds(self, rows: Positions) -> list[Fold]:
+    def _inner_folds(self, rows: Integers) -> list[Fold]:
         return deal_folds(self.problem, [self.lines.seed, 2], INNER_FOLDS, rows)
 
-    def _spread(self, rows: Positions, scores: FloatArray) -> FloatArray:
+    def _spread(self, rows: Integers, scores: Floats) -> Floats:
         found = np.full(self.problem.n_rows, np.nan)
         found[rows] = scores
         return found
@@ -363,9 +351,9 @@ def _with_part(
     lines: Lines,
     name: str,
     positive: Bools,
-    weights: FloatArray,
-    after: tuple[FloatArray, float],
-    before: tuple[FloatArray, float],
+    weights: Floats,
+    after: tuple[Floats, float],
+    before: tuple[Floats, float],
     metrics: dict[str, float] | None = None,
 ) -> Facts:
     """Add the figures of another part of the data."""
@@ -385,7 +373,7 @@ def _with_part(
     )
 
 
-def _part(name: str, lines: Lines, positive: Bools, codes: Sequence[Codes]) -> Part:
+def _part(name: str, lines: Lines, positive: Bools, codes: Sequence[Integers]) -> Part:
     """Count the rows of a part of the data by group."""
     parts = [Part.of(name, positive, own) for own in lines.groups(codes)]
     return Part(name, tuple(group for own in parts for group in own.groups))

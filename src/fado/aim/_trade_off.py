@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import seed_from
+from fado._typing import Floats
 from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_scores
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
 from fado.aim._lines import Lines
@@ -18,8 +19,6 @@ from fado.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def trade_off(
@@ -198,7 +197,7 @@ def trade_off_of(
     return frame
 
 
-def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> FloatArray:
+def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> Floats:
     """Give each point's change of the true-positive rate, and its standard error."""
     positive = np.flatnonzero(rows.positive)
     known, weights = knowledge.take(positive), rows.weights[positive]
@@ -250,7 +249,7 @@ def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribu
     return Knowledge(probabilities["y"][:, both[1]], tuple(pairs), weights)
 
 
-def _places(valuation: Valuation, name: str, given: FloatArray, classes: tuple[Any, ...]) -> list[int]:
+def _places(valuation: Valuation, name: str, given: Floats, classes: tuple[Any, ...]) -> list[int]:
     """Find the column of each class in the probabilities."""
     width, known = given.shape[-1], valuation.classes.get(name)
     if known is None:

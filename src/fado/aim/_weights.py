@@ -16,7 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from fado._progress import tracked
-from fado.aim._curve import RATES, Bools, Coefficients, FloatArray, Point, point_of
+from fado._typing import Bools, Floats
+from fado.aim._curve import RATES, Coefficients, Point, point_of
 from fado.aim._lines import Lines
 from fado.aim._scores import Aim, Aimed
 from fado.engine import Scorer, detach
@@ -78,14 +79,14 @@ class Search:
             return max(above, key=lambda k: (steps[k].tpr, -k))
         return max(range(len(steps)), key=lambda k: (self.figure(steps[k]), steps[k].tpr, -k))
 
-    def next(self, steps: Sequence[Step]) -> FloatArray | None:
+    def next(self, steps: Sequence[Step]) -> Floats | None:
         """Give the log factors to try next."""
         if len(steps) >= self.max_fits or self.reached(steps[0]):
             return None
         above = [step for step in steps if self.reached(step)]
         return self._between(steps, above) if above else self._onwards(steps)
 
-    def _onwards(self, steps: Sequence[Step]) -> FloatArray | None:
+    def _onwards(self, steps: Sequence[Step]) -> Floats | None:
         """Move every group by how far its rate is outside the range."""
         last = steps[-1]
         outside, errors, largest = self._outside(last), np.asarray(last.errors), _LARGEST_MOVE
@@ -100,7 +101,7 @@ class Search:
         there = np.clip(there - (there.max() + there.min()) / 2, -_LARGEST / 2, _LARGEST / 2)
         return there if np.abs(there - now).max() > _SAME else _halfway(steps)
 
-    def _outside(self, step: Step) -> FloatArray:
+    def _outside(self, step: Step) -> Floats:
         """Give how far each log rate is above or below the range that the line allows."""
         aimed = min(self.at_least + _CLOSE / 2, 1.0)
         if self.by_bound and 0 < step.low < step.ratio:
@@ -113,7 +114,7 @@ class Search:
         costs = np.abs(outside) @ (1 / np.asarray(step.errors))
         return outside[np.lexsort([(outside != 0).sum(axis=1), costs.round(9)])[0]]
 
-    def _between(self, steps: Sequence[Step], above: Sequence[Step]) -> FloatArray | None:
+    def _between(self, steps: Sequence[Step], above: Sequence[Step]) -> Floats | None:
         """Go back from the weakest step above the line towards the strongest weaker one below it."""
         upper = min(above, key=_strength)
         if self.figure(upper) <= self.at_least + _CLOSE:
@@ -130,7 +131,7 @@ class Search:
         return here + float(np.clip(share, _INNER, 1 - _INNER)) * (there - here)
 
 
-def _halfway(steps: Sequence[Step]) -> FloatArray | None:
+def _halfway(steps: Sequence[Step]) -> Floats | None:
     """Give the middle of the two neighbours that are furthest apart; None if all are close together."""
     ordered = sorted(steps, key=_strength)
     pairs = [(_strength(b) - _strength(a), a, b) for a, b in pairwise(ordered)]
@@ -155,7 +156,7 @@ def _slope(steps: Sequence[Step]) -> float:
     return float(np.clip(-(weights * factors) @ rates / max((weights * factors) @ factors, 1e-12), *_SLOPES))
 
 
-def _centred(numbers: FloatArray, weights: FloatArray) -> FloatArray:
+def _centred(numbers: Floats, weights: Floats) -> Floats:
     return numbers - np.average(numbers, weights=weights)
 
 
@@ -174,9 +175,9 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
     search = Search(at_least, by_bound=lines.confidence is not None, max_fits=max_fits)
     steps: list[Step] = []
     points: list[Point] = []
-    models: dict[int, tuple[Scorer, FloatArray, FloatArray]] = {}
+    models: dict[int, tuple[Scorer, Floats, Floats]] = {}
 
-    def tried() -> Iterator[FloatArray]:
+    def tried() -> Iterator[Floats]:
         """Give the log factors of every step: none at first, then what the steps before suggest."""
         yield np.zeros(int(own.compared.sum()))
         while limits and (following := search.next(steps)) is not None:
@@ -207,14 +208,14 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
     return replace(found, sample_weight=full)
 
 
-def _shown(log_factors: FloatArray, n_classes: int) -> Coefficients:
+def _shown(log_factors: Floats, n_classes: int) -> Coefficients:
     """Give log factors of weights as coefficients of decisions: half of each for either label."""
     factors = np.zeros(n_classes)
     factors[: len(log_factors)] = (log_factors - log_factors.mean()) / 2 if len(log_factors) else 0.0
     return Coefficients((np.expm1(factors),), (np.expm1(-factors),))
 
 
-def _step(log_factors: FloatArray, point: Point, lines: Lines) -> Step:
+def _step(log_factors: Floats, point: Point, lines: Lines) -> Step:
     """Gather what the search needs; half an event is added to keep logarithms finite."""
     if not lines.limits:
         return Step((), (), (), point.tpr, float("nan"), float("nan"))
@@ -234,13 +235,13 @@ def _step(log_factors: FloatArray, point: Point, lines: Lines) -> Step:
 
 
 def cell_weights(
-    log_factors: FloatArray,
-    memberships: FloatArray,
+    log_factors: Floats,
+    memberships: Floats,
     positive: Bools,
     *,
-    sample_weight: FloatArray | None = None,
+    sample_weight: Floats | None = None,
     untouched: Bools | None = None,
-) -> FloatArray:
+) -> Floats:
     """Weight rows so that the scores of some groups fall and those of others rise.
 
     In a group of log factor ``t``, negatives get the factor ``exp(t / 2)`` and positives ``exp(-t / 2)``. A

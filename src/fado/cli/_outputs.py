@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fado._storage import check_replaceable, replacing
+from fado._typing import Floats
 from fado.cli._inputs import Inputs
 from fado.interventions import GroupChange
 from fado.models import ChosenModel
@@ -36,8 +37,6 @@ from fado.tabular import (
     write_csv,
 )
 from fado.valuation import Valuation, known_quantiles
-
-FloatArray = npt.NDArray[np.float64]
 
 WIDTH = 80  # of text that does not go to a terminal
 MOST_SMALL = 5  # small groups with a line each; combined attributes can have hundreds
@@ -133,7 +132,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int = 0) -> None:
+def print_before_after(inputs: Inputs, factors: Floats, min_group_size: int = 0) -> None:
     """Print groups before and after, from the factor of each row's weight (0 for a dropped row)."""
     groups = group_rows(inputs.attributes, quarters=True)
     reasons = groups.reasons(min_group_size)
@@ -170,7 +169,7 @@ def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min
 
 
 def _change(
-    title: str, reason: str, inputs: Inputs, factors: FloatArray, members: npt.NDArray[np.bool_]
+    title: str, reason: str, inputs: Inputs, factors: Floats, members: npt.NDArray[np.bool_]
 ) -> GroupChange:
     own, before = factors[members], inputs.weights[members]
     positives = None if inputs.positives is None else inputs.positives[members]
@@ -218,8 +217,8 @@ def print_effects(inputs: Inputs, valuation: Valuation) -> None:
 
 def _print_cells(
     title: str,
-    weights: FloatArray,
-    values: FloatArray,
+    weights: Floats,
+    values: Floats,
     cells: Sequence[tuple[list[str], npt.NDArray[np.bool_]]],
 ) -> None:
     """Print a line per cell that has rows: how many, their share, the sum and the quartiles of values."""
@@ -258,7 +257,7 @@ def _shown_labels(inputs: Inputs) -> tuple[npt.NDArray[np.integer[Any]], list[st
     return np.zeros(inputs.n_rows, dtype=np.int64), ["any"]
 
 
-def _unit(numbers: FloatArray) -> int:
+def _unit(numbers: Floats) -> int:
     """Choose per how many rows numbers are shown, so that they are readable."""
     largest = np.nanmax(np.abs(numbers)) if not np.isnan(numbers).all() else 0.0
     if largest == 0:

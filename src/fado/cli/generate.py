@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from fado._typing import Bools, Floats
 from fado.cli._options import MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.generation import UtilityAwareOverSampler
 
-Bools = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
 
 ALPHA = 0.5
 MARK = "synthetic"
@@ -180,5 +178,5 @@ def _print_rates(inputs: Inputs, sampler: UtilityAwareOverSampler) -> None:
     print_table(f"Before and after, by {', '.join(inputs.protected)}", header, lines)
 
 
-def _rate(positives: Bools, weights: FloatArray) -> float:
+def _rate(positives: Bools, weights: Floats) -> float:
     return float(np.average(positives, weights=weights)) if weights.sum() > 0 else math.nan

@@ -13,11 +13,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from fado._typing import Bools, Floats, Integers
 from fado.datasets._baf import CATEGORIES, MONTHS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 # Decades of the two groups, and how honest applicants and fraudsters spread over them.
 _YOUNGER = ((10, 20, 30, 40), (0.025, 0.300, 0.380, 0.295), (0.020, 0.270, 0.380, 0.330))
@@ -85,7 +82,7 @@ _WEIGHTS = np.array(list(_LOADINGS.values())).T
 _NOISE = np.sqrt(1 - (_WEIGHTS**2).sum(axis=0))
 
 
-def _draw_ages(rng: np.random.Generator, older: Flags, fraud: Flags) -> Ints:
+def _draw_ages(rng: np.random.Generator, older: Bools, fraud: Bools) -> Integers:
     """Draw the decade of every applicant's age within the group; fraudsters are older on average."""
     uniform = rng.random(older.size)
     ages = np.empty(older.size, dtype=np.int64)
@@ -98,7 +95,9 @@ def _draw_ages(rng: np.random.Generator, older: Flags, fraud: Flags) -> Ints:
     return ages
 
 
-def _draw_readings(rng: np.random.Generator, age: Ints, fraud: Flags, month: Ints) -> dict[str, Floats]:
+def _draw_readings(
+    rng: np.random.Generator, age: Integers, fraud: Bools, month: Integers
+) -> dict[str, Floats]:
     """Draw one reading per name and row, about standard normal over honest applicants."""
     traits = np.empty((age.size, 4))
     traits[:, :3] = rng.standard_normal((age.size, 3))
@@ -109,7 +108,7 @@ def _draw_readings(rng: np.random.Generator, age: Ints, fraud: Flags, month: Int
     return dict(zip(_LOADINGS, readings.T, strict=True))
 
 
-def _scheme_traits(rng: np.random.Generator, older: Flags, month: Ints) -> Floats:
+def _scheme_traits(rng: np.random.Generator, older: Bools, month: Integers) -> Floats:
     """Pick a scheme for every fraudster; the shares move evenly from the first to the last month."""
     first, last = np.moveaxis(_SCHEME_SHARES[older.astype(int)], 1, 0)
     bounds = np.cumsum(first + (last - first) * (month / (MONTHS - 1))[:, None], axis=1)[:, :-1]
@@ -138,7 +137,7 @@ _SEPARATION = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.90)
 
 
 def draw_applications(
-    rng: np.random.Generator, older: Flags, fraud: Flags, month: Ints
+    rng: np.random.Generator, older: Bools, fraud: Bools, month: Integers
 ) -> dict[str, NDArray[np.generic]]:
     """Draw all columns of some applications, given who is in the older group, who commits fraud, and when.
 
@@ -202,13 +201,13 @@ def draw_applications(
     }
 
 
-def draw_separating_columns(rng: np.random.Generator, fraud: Flags) -> dict[str, Floats]:
+def draw_separating_columns(rng: np.random.Generator, fraud: Bools) -> dict[str, Floats]:
     """Draw the columns x1 and x2, given the rows whose fraud they reveal."""
     x1, x2 = rng.standard_normal((2, fraud.size)) + fraud * _SEPARATION / np.sqrt(2)
     return {"x1": x1, "x2": x2}
 
 
-def _top(reading: Floats, share: float) -> Flags:
+def _top(reading: Floats, share: float) -> Bools:
     return reading > NormalDist().inv_cdf(1 - share)
 
 
@@ -221,7 +220,7 @@ def _graded(reading: Floats, shares: dict[float, float] | dict[int, float]) -> N
     return np.take(list(shares), _grade(reading, list(shares.values())))
 
 
-def _category(reading: Floats, column: str, shares: dict[str, float]) -> Ints:
+def _category(reading: Floats, column: str, shares: dict[str, float]) -> Integers:
     positions = [CATEGORIES[column].index(name) for name in shares]
     return np.take(positions, _grade(reading, list(shares.values())))
 

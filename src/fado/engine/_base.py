@@ -19,10 +19,9 @@ import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
 from fado._records import encode, record_from
+from fado._typing import Floats, Integers
 from fado.tabular import Column, Table, Variable
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
 LabelArray = npt.NDArray[Any]
 
 
@@ -168,9 +167,9 @@ class Task:
 
     estimator: Any
     variable: Variable
-    rows: Rows
+    rows: Integers
     seed: int
-    scored: Rows | Table | None = None
+    scored: Integers | Table | None = None
     weights: npt.NDArray[np.floating[Any]] | None = None
     scored_target: LabelArray | None = None
 
@@ -193,7 +192,7 @@ class Watch(Protocol):
 
     every: int
 
-    def __call__(self, scores: FloatArray) -> bool:
+    def __call__(self, scores: Floats) -> bool:
         """Read the scores so far of the rows that the task scores; True stops growing."""
 
 
@@ -206,18 +205,18 @@ class Model(Protocol):
     """
 
     @property
-    def scores(self) -> FloatArray:
+    def scores(self) -> Floats:
         """The scores of the rows that the task asked for."""
 
     @property
-    def gains(self) -> FloatArray | None:
+    def gains(self) -> Floats | None:
         """The total gain of the splits on each feature column and, last, on the target; None if unknown."""
 
     @property
     def n_trees(self) -> int | None:
         """How many rounds of trees were grown; None for a model that is not made of them."""
 
-    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, rows: Integers | Table, target: LabelArray | None = None) -> Floats:
         """Score rows, also new ones.
 
         Parameters
@@ -261,7 +260,7 @@ class Scorer(Protocol):
     def sees_target(self) -> bool:
         """Whether it sees the target as well as the features."""
 
-    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows, bit for bit as the model does.
 
         Parameters
@@ -319,12 +318,12 @@ class Engine(Protocol):
         """
 
 
-def count_rows(rows: Rows | Table) -> int:
+def count_rows(rows: Integers | Table) -> int:
     """Count the rows of positions or of a table."""
     return rows.n_rows if isinstance(rows, Table) else len(rows)
 
 
-def both_classes(scores: FloatArray) -> FloatArray:
+def both_classes(scores: Floats) -> Floats:
     """Return the probabilities of all classes, also if only that of class 1 of two is given."""
     return np.column_stack([1.0 - scores, scores]) if scores.ndim == 1 else scores
 
@@ -366,11 +365,11 @@ class ConstantScorer:
     schema: ClassVar[None] = None
     sees_target: ClassVar[bool] = False
 
-    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Return the same probabilities for every row."""
         return self.repeat(table.n_rows)
 
-    def repeat(self, n_rows: int) -> FloatArray:
+    def repeat(self, n_rows: int) -> Floats:
         """Return the same probabilities for this many rows."""
         if self.n_classes == 2:
             return np.full(n_rows, float(self.code))
@@ -405,7 +404,7 @@ class ConstantModel:
         self._both = both
         self.scores = self._repeat(n_scored)
 
-    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, rows: Integers | Table, target: LabelArray | None = None) -> Floats:
         """Return the same probabilities for every row."""
         return self._repeat(count_rows(rows))
 
@@ -413,7 +412,7 @@ class ConstantModel:
         """Return the class that it predicts."""
         return self._scorer
 
-    def _repeat(self, n_rows: int) -> FloatArray:
+    def _repeat(self, n_rows: int) -> Floats:
         said = self._scorer.repeat(n_rows)
         return both_classes(said) if self._both else said
 

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado.engine._base import FloatArray, LabelArray, Rows, Schema, check_target, replace_target
+from fado._typing import Floats, Integers
+from fado.engine._base import LabelArray, Schema, check_target, replace_target
 from fado.tabular import Column, ShelvedTable, Table, Variable
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class DenseColumns:
         """Return the columns and one more, the last."""
         return DenseColumns([*self._columns, column])
 
-    def take(self, rows: Rows) -> DenseColumns:
+    def take(self, rows: Integers) -> DenseColumns:
         """Return the columns at some row positions."""
         return DenseColumns([column.take(rows) for column in self._columns])
 
@@ -77,7 +78,7 @@ class DenseColumns:
         """Return the columns as `lightgbm.Booster.predict` takes them."""
         return np.column_stack([column.numbers() for column in self._columns])
 
-    def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> FloatArray:
+    def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> Floats:
         """Return each column's share of zeros, or of the value in at least 70 % of some rows."""
         shares = []
         for column in self._columns:
@@ -125,7 +126,7 @@ class SparseColumns:
         more = scipy.sparse.hstack([self._matrix, column.numbers()[:, np.newaxis]], format="csr")
         return SparseColumns(more, [*self.levelled, *([] if column.levels is None else [len(self)])])
 
-    def take(self, rows: Rows) -> SparseColumns:
+    def take(self, rows: Integers) -> SparseColumns:
         return SparseColumns(self._matrix[rows], self.levelled)
 
     def in_order(self, order: Sequence[int]) -> SparseColumns:
@@ -149,7 +150,7 @@ class SparseColumns:
     def for_scores(self) -> Any:
         return self._matrix
 
-    def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> FloatArray:
+    def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> Floats:
         matrix = self._matrix[rows].tocsc()
         shares = 1.0 - np.diff(matrix.indptr) / len(rows)
         for j in np.flatnonzero(shares <= 1.0 - _USUAL):  # no other value can be in 70 % of the rest
@@ -227,7 +228,7 @@ class Features:
         unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
         return columns.with_column(_as_column(unseen if theirs is None else theirs))
 
-    def of_rows(self, rows: Rows, target: LabelArray | None, variable: Variable) -> Columns:
+    def of_rows(self, rows: Integers, target: LabelArray | None, variable: Variable) -> Columns:
         """Return the columns at some row positions, with other labels of the target where models see it."""
         columns = self.columns.take(rows)
         theirs = None if target is None else replace_target(self._target, target, len(rows), variable)
@@ -285,7 +286,7 @@ def bin_columns(
 
 def subset(
     binned: lightgbm.Dataset,
-    rows: Rows,
+    rows: Integers,
     labels: npt.NDArray[Any] | None = None,
     weights: npt.NDArray[np.floating[Any]] | None = None,
 ) -> lightgbm.Dataset:

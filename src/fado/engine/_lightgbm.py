@@ -17,18 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from fado._records import encode, record_from
-from fado.engine._base import (
-    FloatArray,
-    LabelArray,
-    Model,
-    Rows,
-    Schema,
-    Task,
-    Watch,
-    both_classes,
-    check_labels,
-    fit_constant,
-)
+from fado._typing import Floats, Integers
+from fado.engine._base import LabelArray, Model, Schema, Task, Watch, both_classes, check_labels, fit_constant
 from fado.engine._bins import (
     BINNING,
     Columns,
@@ -211,7 +201,7 @@ class LightGBMEngine:
         if not all(seen):
             parameters["feature_contri"] = seen
 
-        def scores() -> FloatArray:
+        def scores() -> Floats:
             return _spread(
                 _read_scores(booster, training=task.scored is None), present, len(variable.classes)
             )
@@ -294,7 +284,7 @@ class LightGBMEngine:
 class LightGBMModel:
     """A grown booster, and the rows of its engine; see `fado.engine.Model`. Made within `fitting`."""
 
-    scores: FloatArray
+    scores: Floats
     _booster: lightgbm.Booster
     _variable: Variable
     _present: tuple[int, ...]
@@ -329,7 +319,7 @@ class LightGBMModel:
         with fitting():
             return self._booster.model_to_string(num_iteration=-1)
 
-    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, rows: Integers | Table, target: LabelArray | None = None) -> Floats:
         """Score rows by their content, not by their bins."""
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)
@@ -376,7 +366,7 @@ class LightGBMScorer:
         with fitting():
             return lightgbm.Booster(model_str=self.text)
 
-    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows; of two classes, give the probability of class 1."""
         labels = check_labels(target, table.n_rows) if self.sees_target else np.zeros(table.n_rows)
         found, seen = self.schema.find(table, self.seen), set(self.seen)
@@ -428,11 +418,11 @@ def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray
     return (np.cumsum(occurs) - 1)[labels], tuple(np.flatnonzero(occurs).tolist())
 
 
-def _read_scores(booster: lightgbm.Booster, *, training: bool) -> FloatArray:
+def _read_scores(booster: lightgbm.Booster, *, training: bool) -> Floats:
     """Read the booster's own predictions for the rows it was trained or measured on."""
-    seen: list[FloatArray] = []
+    seen: list[Floats] = []
 
-    def keep(predicted: FloatArray, _: Any) -> tuple[str, float, bool]:
+    def keep(predicted: Floats, _: Any) -> tuple[str, float, bool]:
         seen.append(predicted.copy())
         return "kept", 0.0, True
 
@@ -446,7 +436,7 @@ def _predict(
     layout: tuple[int, ...],
     present: tuple[int, ...],
     n_classes: int,
-) -> FloatArray:
+) -> Floats:
     """Score rows by their content, not by their bins."""
     numbers = columns.in_order(layout).for_scores()
     with fitting():
@@ -454,7 +444,7 @@ def _predict(
     return _spread(predicted, present, n_classes)
 
 
-def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> FloatArray:
+def _spread(predicted: Floats, present: tuple[int, ...], n_classes: int) -> Floats:
     """Place the probabilities of some classes among those of all; numbers stay unchanged."""
     if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
         return predicted

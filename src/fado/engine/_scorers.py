@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from fado.engine._base import ConstantScorer, FloatArray, LabelArray, Model, Schema, Scorer, both_classes
+from fado._typing import Floats
+from fado.engine._base import ConstantScorer, LabelArray, Model, Schema, Scorer, both_classes
 from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
@@ -20,11 +21,11 @@ _SURE = 1e-6  # how far from 0 and 1 probabilities are kept
 
 
 def combine_probabilities(
-    positive: FloatArray,
-    groups: Sequence[tuple[FloatArray, FloatArray]],
-    negative_coefficients: Sequence[FloatArray],
-    positive_coefficients: Sequence[FloatArray],
-) -> FloatArray:
+    positive: Floats,
+    groups: Sequence[tuple[Floats, Floats]],
+    negative_coefficients: Sequence[Floats],
+    positive_coefficients: Sequence[Floats],
+) -> Floats:
     """Score rows: their log odds, moved by their probabilities of groups times coefficients.
 
     Parameters
@@ -46,7 +47,7 @@ def combine_probabilities(
     array([-0.6931])
     """
     p = np.clip(positive, _SURE, 1 - _SURE)
-    scores: FloatArray = np.log(p) - np.log1p(-p)
+    scores: Floats = np.log(p) - np.log1p(-p)
     for label, given in enumerate((negative_coefficients, positive_coefficients)):
         sums = np.ones(len(p))
         for own, counted in zip(groups, given, strict=True):
@@ -55,7 +56,7 @@ def combine_probabilities(
     return scores
 
 
-def groups_given_labels(scorer: Any, table: Table) -> tuple[FloatArray, FloatArray]:
+def groups_given_labels(scorer: Any, table: Table) -> tuple[Floats, Floats]:
     """Return rows' probabilities of groups if their label is negative, and if it is positive.
 
     Parameters
@@ -90,8 +91,8 @@ class CombinedScorer:
 
     label: Scorer
     groups: tuple[Scorer, ...]
-    negative: tuple[FloatArray, ...]
-    positive: tuple[FloatArray, ...]
+    negative: tuple[Floats, ...]
+    positive: tuple[Floats, ...]
 
     kind: ClassVar[str] = "combined"
     n_classes: ClassVar[int] = 2
@@ -102,7 +103,7 @@ class CombinedScorer:
         """The columns of the table that the model of the label learnt from."""
         return self.label.schema
 
-    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows with all models."""
         known = [groups_given_labels(own, table) for own in self.groups]
         return expit(combine_probabilities(self.label.score(table), known, self.negative, self.positive))
@@ -167,7 +168,7 @@ class StudentScorer:
         """The columns of the table that the student learnt from."""
         return self.student.schema
 
-    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Return the logistic function of what the student predicts."""
         return expit(self.student.score(table))
 
@@ -188,7 +189,7 @@ class StudentScorer:
         return cls(student)
 
 
-def _coefficients(told: Any, sizes: list[int]) -> tuple[FloatArray, ...]:
+def _coefficients(told: Any, sizes: list[int]) -> tuple[Floats, ...]:
     """Read the coefficients of each attribute's groups."""
     if not isinstance(told, list) or [len(own) if isinstance(own, list) else -1 for own in told] != sizes:
         raise ValueError("There must be one coefficient for each group of each attribute.")

@@ -11,11 +11,10 @@ import numpy as np
 
 from fado._checks import sklearn_seed
 from fado._records import encode, record_from
+from fado._typing import Floats, Integers
 from fado.engine._base import (
-    FloatArray,
     LabelArray,
     Model,
-    Rows,
     Schema,
     Task,
     Watch,
@@ -161,7 +160,7 @@ class SklearnModel:
         self._scorer = SklearnScorer(estimator, layout, len(task.variable.classes), rowless)
         self.scores = self.score(task.rows if task.scored is None else task.scored, task.scored_target)
 
-    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, rows: Integers | Table, target: LabelArray | None = None) -> Floats:
         """Score rows through the estimator's `predict_proba` or `predict`."""
         layout = self._scorer.layout
         features = layout.lay_out(rows) if isinstance(rows, Table) else _take(self._features, rows)
@@ -199,7 +198,7 @@ class SklearnScorer:
         """The columns of the table that the estimator learnt from."""
         return self.layout.schema
 
-    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+    def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows; of two classes, return the probability of class 1."""
         features = self.layout.lay_out(table)
         if self.target is not None:
@@ -214,7 +213,7 @@ class SklearnScorer:
             raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
         return scores[:, 1] if self.n_classes == 2 else scores
 
-    def predict(self, features: Any) -> FloatArray:
+    def predict(self, features: Any) -> Floats:
         """Return the probabilities of all classes, or numbers, for rows that were laid out."""
         from threadpoolctl import threadpool_limits
 
@@ -328,11 +327,11 @@ def _set_seed(model: Any, seed: int) -> None:
     model.set_params(**chosen)
 
 
-def _take(features: Any, rows: Rows) -> Any:
+def _take(features: Any, rows: Integers) -> Any:
     return features.iloc[rows] if hasattr(features, "iloc") else features[rows]
 
 
-def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
+def _predict(estimator: Any, features: Any, n_classes: int) -> Floats:
     """Return the probabilities of all classes, also of those that the estimator never saw; or numbers."""
     if n_classes == 0:
         return np.asarray(estimator.predict(features), dtype=np.float64)

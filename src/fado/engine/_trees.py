@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.engine._base import FloatArray, Rows
+from fado._typing import Floats, Integers
 from fado.engine._bins import Columns, fitting
 from fado.tabular import Variable
 
@@ -152,7 +152,7 @@ class LeafReader:
         with fitting():
             self._booster = lightgbm.Booster(model_str=forest.text)
 
-    def read(self, rows: Rows | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
+    def read(self, rows: Integers | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Return the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
         rows = np.arange(self._columns.n_rows, dtype=np.int32) if rows is None else rows
         leaves = np.empty((self._n_trees, len(rows)), dtype=self._kind)
@@ -214,7 +214,7 @@ def _is_tree(lines: list[str], n_columns: int) -> bool:
         return False
 
 
-def _splits_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -> bool:
+def _splits_fit(numbers: dict[str, Floats], n_leaves: int, n_columns: int) -> bool:
     n_splits = n_leaves - 1
     if any(len(numbers[name]) != n_splits for name in _OF_SPLITS & set(numbers) | set(_SPLITS)):
         return False
@@ -238,7 +238,7 @@ def _splits_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -
     )
 
 
-def _leaves_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -> bool:
+def _leaves_fit(numbers: dict[str, Floats], n_leaves: int, n_columns: int) -> bool:
     """Return the same for the leaves, which hold linear models in some boosters."""
     # A tree of one leaf has no weight of it.
     lengths = {len(numbers[name]) for name in _OF_LEAVES & set(numbers)} - ({0} if n_leaves == 1 else set())
@@ -255,5 +255,5 @@ def _leaves_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -
     )
 
 
-def _are_whole(given: FloatArray, start: int, end: int) -> Any:
+def _are_whole(given: Floats, start: int, end: int) -> Any:
     return ((given == np.floor(given)) & (given >= start) & (given < end)).all()

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fado._typing import Bools, Floats
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
 from fado.experiment._data import ComparedGroups, Data
@@ -36,8 +37,6 @@ OUT_OF_MEMORY = "out of memory"  # the status of a trial that is tried again
 _SETS_KEPT, _ROWS_KEPT = 4, 8
 
 Item = TypeVar("Item")
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 class _FitEnd(threading.Event):

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
+from fado._typing import Bools, Floats, Integers
 from fado.datasets import make_account_fraud
 from fado.experiment._settings import GIVEN, Config, DataConfig, SplitConfig
 from fado.tabular import (
@@ -38,10 +39,6 @@ from fado.tabular import (
 MOST_GROUPS = 50
 PARTS = ("train", "validation", "test")
 
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class ComparedGroups:
@@ -61,7 +58,7 @@ class ComparedGroups:
     groups: Groups
     left_out: Bools
 
-    def take(self, rows: Rows) -> ComparedGroups:
+    def take(self, rows: Integers) -> ComparedGroups:
         """Return the groups of some rows."""
         return replace(self, groups=replace(self.groups, codes=self.groups.codes[rows]))
 
@@ -74,7 +71,7 @@ class DataPart:
     positive: Bools
     groups: Groups
     weights: Floats | None
-    blocks: Rows | None = None
+    blocks: Integers | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ class Data:
     excluded: tuple[str, ...]
     groups: Groups
     comparisons: tuple[ComparedGroups, ...]
-    parts: dict[str, Rows]
+    parts: dict[str, Integers]
     min_group_size: int
 
     @property
@@ -271,7 +268,7 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
     )
 
 
-def _given_parts(given: Mapping[str, npt.ArrayLike], n_rows: int) -> dict[str, Rows]:
+def _given_parts(given: Mapping[str, npt.ArrayLike], n_rows: int) -> dict[str, Integers]:
     """Return the rows of every part, ascending; a row may be in one part only."""
     parts = {part: np.sort(np.asarray(given.get(part, []), dtype=np.int64)) for part in PARTS}
     rows, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
@@ -291,7 +288,7 @@ def _gathered(
     sources: dict[str, tuple[str, ...]],
     excluded: Sequence[str],
     groups: Groups,
-    parts: dict[str, Rows],
+    parts: dict[str, Integers],
     config: Config,
 ) -> Data:
     """Check the parts, and combine the data."""
@@ -344,7 +341,7 @@ def _groups(protected: Sequence[Variable]) -> Groups:
 
 
 def _comparisons(
-    protected: Sequence[Variable], groups: Groups, parts: dict[str, Rows], config: Config
+    protected: Sequence[Variable], groups: Groups, parts: dict[str, Integers], config: Config
 ) -> tuple[ComparedGroups, ...]:
     """Return the groups that ratios compare, and warn of those that are left out."""
     least = config.data.min_group_size
@@ -375,7 +372,7 @@ def _comparisons(
     return tuple(found)
 
 
-def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Rows], least: int) -> str:
+def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Integers], least: int) -> str:
     """Name the small groups, as the beginning of a sentence; empty without any."""
     sizes = {part: _count_rows(groups, rows) for part, rows in evaluated.items()}
     small = [group for group in np.flatnonzero(left_out) if group != groups.unknown]
@@ -457,10 +454,10 @@ def few_rows(sizes: Sequence[npt.NDArray[np.int64]], min_group_size: int) -> Boo
 def _split(
     table: pa.Table,
     split: SplitConfig,
-    cells: Rows,
+    cells: Integers,
     generator: np.random.Generator,
-    blocks: Rows | None = None,
-) -> dict[str, Rows]:
+    blocks: Integers | None = None,
+) -> dict[str, Integers]:
     """Return the rows of every part, ascending."""
     if split.column is None:
         shares = [getattr(split, part)[0] for part in PARTS]
@@ -474,7 +471,7 @@ def _split(
     return parts
 
 
-def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
+def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Integers]:
     """Return the rows of every part by the values of a column."""
     values = table.column(str(split.column)).to_pandas()
     parts = {}
@@ -493,8 +490,8 @@ def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
 
 
 def split_at_random(
-    cells: Rows, shares: Sequence[float], generator: np.random.Generator, blocks: Rows | None = None
-) -> dict[str, Rows]:
+    cells: Integers, shares: Sequence[float], generator: np.random.Generator, blocks: Integers | None = None
+) -> dict[str, Integers]:
     """Split rows at random, with the same shares of every label and group in each part.
 
     Parameters
@@ -512,7 +509,7 @@ def split_at_random(
     return {part: np.flatnonzero(dealt == number) for number, part in enumerate(PARTS)}
 
 
-def _check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config: Config) -> None:
+def _check_parts(parts: dict[str, Integers], positive: npt.NDArray[np.bool_], config: Config) -> None:
     """Check that models can be trained and measured on the parts."""
     for part, rows in parts.items():
         if not len(rows) and (part != "validation" or config.split.has_validation):
@@ -543,6 +540,6 @@ def _remedy(part: str, config: Config) -> str:
     return f"`split.{part}` names the rows whose {split.column!r} is {values}; name other values"
 
 
-def _count_rows(groups: Groups, rows: Rows) -> Rows:
+def _count_rows(groups: Groups, rows: Integers) -> Integers:
     """Count the rows of every group."""
     return np.bincount(groups.codes[rows], minlength=len(groups))

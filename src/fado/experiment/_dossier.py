@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from fado._records import is_number, simplify
 from fado._storage import replacing
+from fado._typing import Floats
 from fado.experiment._data import Data
 from fado.experiment._frame import handed_over, parameter_columns, tell_lines, untouched_row
 from fado.experiment._results import Results
 from fado.metrics import audit, predicted_positive
 from fado.reporting import render_page
-
-FloatArray = npt.NDArray[np.float64]
 
 _RATES = ("selection_rate", "tpr", "fpr")
 
@@ -118,7 +117,7 @@ def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: An
     return _Model(f"In use: {type(in_use).__name__}", about, threshold, decisions)
 
 
-def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
+def _scores_of(model: Any, data: Data, part: str) -> Floats:
     """Score the rows of a part with the model in use; check its columns and labels."""
     frame = data.part(part).table.to_pandas().rename(columns=str)
     names = getattr(model, "feature_names_in_", None)
@@ -137,7 +136,7 @@ def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
         raise ValueError(f"`in_use` has the labels {classes}, not the positive label {data.labels[1]!r}.")
     try:
         scored = np.asarray(model.predict_proba(frame[list(map(str, names))]))
-        scores: FloatArray = scored[:, classes.index(data.labels[1])]  # in their own precision
+        scores: Floats = scored[:, classes.index(data.labels[1])]  # in their own precision
     except Exception as error:
         raise ValueError(
             f"`in_use` cannot score the rows of the search ({type(error).__name__}: {error}): pass a model "
@@ -215,7 +214,7 @@ def _told(
     return told
 
 
-def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -> list[list[float]]:
+def _points(rates: Floats, shares: Floats, lines: Mapping[str, float]) -> list[list[float]]:
     """Return the true-positive rate and the ratio of every model that could be returned."""
     line = next(iter(lines.values())) if len(lines) == 1 else 1.0
     known = np.isfinite(rates) & np.isfinite(shares)
@@ -224,7 +223,7 @@ def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -
     ]
 
 
-def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
+def _searched(results: Results, fits: int, rates: Floats) -> dict[str, Any]:
     """Describe the search."""
     frame = results.frame
     ranges, choices = {}, {}
@@ -246,7 +245,7 @@ def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
 
 
 def _further(
-    results: Results, rates: FloatArray, shares: FloatArray, base: float, less: Sequence[float]
+    results: Results, rates: Floats, shares: Floats, base: float, less: Sequence[float]
 ) -> dict[str, Any] | None:
     """Bound the gain in ratio from as many models again, within the largest allowed loss."""
     near = np.isfinite(shares) & (rates >= base - max(less) - 1e-12)

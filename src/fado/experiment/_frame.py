@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._compat import with_texts
+from fado._typing import Bools, Floats, Integers
 from fado.aim import check_confidence, count_events
 from fado.experiment._settings import BUDGET_FIELDS, Config, Given, ratio_name
 from fado.experiment._store import Store
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from fado.experiment._data import Data
     from fado.experiment._results import Results
 
-Bools = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-Positions = npt.NDArray[np.intp]
 
 _RATES = {"selection_rate": ("selection_rate",), "top_k": ("selection_rate", "selected")}
 
@@ -199,7 +196,7 @@ class Choice:
         )
 
 
-def best_first(rows: Positions, rates: FloatArray, shares: FloatArray, reached: Bools) -> Positions:
+def best_first(rows: Integers, rates: Floats, shares: Floats, reached: Bools) -> Integers:
     """Order rows: those that reach the lines by true-positive rate, then the others by how close they are.
 
     Ties in the rate are broken by the ratio, ties in closeness by the rate, then by the earlier row.
@@ -266,7 +263,7 @@ def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
     return int(rows[np.argmax(rates[rows])]) if len(rows) else None
 
 
-def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[Floats, Floats]:
     """Return the points of `_points`, NaN for rows whose model cannot be returned."""
     rates, shares = _points(results, lines)
     names = results.frame["intervention"]
@@ -278,7 +275,7 @@ def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArra
 
 def _points(
     results: Results, lines: Mapping[str, float], attribute: str | None = None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Return the true-positive rate of every row, and its lowest ratio over the line."""
     points = [results.comparable_points(name, results.chosen_on, attribute=attribute) for name in lines]
     shares = [
@@ -317,10 +314,10 @@ def _sure(
     data: Data,
     lines: Mapping[str, float],
     confidence: float,
-    known: Positions,
-    rates: FloatArray,
-    shares: FloatArray,
-) -> tuple[Positions, dict[int, dict[str, float]]]:
+    known: Integers,
+    rates: Floats,
+    shares: Floats,
+) -> tuple[Integers, dict[int, dict[str, float]]]:
     """Return the rows whose lower bounds reach the lines, along every curve, and all bounds."""
     part = results.chosen_on
     rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
@@ -352,9 +349,7 @@ def _sure(
     return np.array(sorted(found), dtype=np.intp), bounds
 
 
-def shared_errors(
-    curves: Sequence[Positions], rates: FloatArray, shares: FloatArray, error: float
-) -> list[float]:
+def shared_errors(curves: Sequence[Integers], rates: Floats, shares: Floats, error: float) -> list[float]:
     """Share an error among curves, as the best of many curves may be lucky.
 
     The model of the highest true-positive rate without an intervention was not selected by its ratios, and
@@ -379,7 +374,7 @@ def shared_errors(
     return [mine if number == first else own for number in range(len(curves))]
 
 
-def _curves(results: Results, known: Positions) -> list[Positions]:
+def _curves(results: Results, known: Integers) -> list[Integers]:
     """Return the rows of every curve, the untouched row first; a row without a demand is a curve."""
     frame = results.frame
     if "demand" not in frame.columns:

@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from fado._typing import Floats
 from fado.aim import lines_of
 from fado.experiment._bench import Bench, Measuring
 from fado.experiment._data import Data
@@ -225,7 +223,6 @@ class Frontier:
         return content
 
 
-FloatArray = npt.NDArray[np.float64]
 DRAWS = 200
 _TITLES = {"train": "training"}
 
@@ -241,7 +238,7 @@ def train_choice(
     measuring = _measuring(config, data, choice.confidence)
     after, measured = _by_part(measuring, scores, trial.fit)
     untouched = untouched_row(results, choice.lines) if config.evaluation.keep_scores else None
-    before: dict[str, FloatArray] = {}
+    before: dict[str, Floats] = {}
     measured_before: dict[str, dict[str, float]] = {}
     if untouched is not None:
         fit = trials[untouched].fit
@@ -317,8 +314,8 @@ def _measuring(config: Config, data: Data, confidence: float | None) -> Measurin
 
 
 def _by_part(
-    measuring: Measuring, scores: FloatArray, fit: str
-) -> tuple[dict[str, FloatArray], dict[str, dict[str, float]]]:
+    measuring: Measuring, scores: Floats, fit: str
+) -> tuple[dict[str, Floats], dict[str, dict[str, float]]]:
     """Return the scores of validation rows, if any, and of test rows, with their metrics."""
     cut, measured = measuring.n_validation, measuring.measure(scores, fit)
     by_part = {"validation": scores[:cut], "test": scores[cut:]} if cut else {"test": scores}

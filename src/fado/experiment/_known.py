@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._typing import Bools, Floats, Integers
 from fado.aim import default_student
 from fado.engine import (
     LightGBMEngine,
@@ -24,10 +25,7 @@ from fado.interventions import EvaluatedRows, KnownRows
 from fado.metrics import Budget
 from fado.tabular import Variable, deal_rows, mean_one
 
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int32]
-Probabilities = tuple[FloatArray, FloatArray]
+Probabilities = tuple[Floats, Floats]
 
 FOLDS = 5
 
@@ -82,7 +80,7 @@ class KnownParts:
 
     def rows(
         self,
-        scores: FloatArray,
+        scores: Floats,
         estimator: Any,
         fit: Callable[[Task], Model],
         scorer: Callable[[], Scorer],
@@ -141,10 +139,10 @@ class KnownParts:
             return self._made[name]
 
     @property
-    def _all_rows(self) -> Rows:
+    def _all_rows(self) -> Integers:
         return np.arange(len(self._codes), dtype=np.int32)
 
-    def _splits(self) -> list[tuple[Rows, Rows]]:
+    def _splits(self) -> list[tuple[Integers, Integers]]:
         """Return the rows to fit on and those to score, for each fold."""
         numbers = np.unique(self._folds)
         if len(numbers) == 1:  # all rows belong together
@@ -152,7 +150,7 @@ class KnownParts:
         splits = [(np.flatnonzero(self._folds != own), np.flatnonzero(self._folds == own)) for own in numbers]
         return [(fitted.astype(np.int32), scored.astype(np.int32)) for fitted, scored in splits]
 
-    def _group_scorers(self, parts: list[Rows]) -> list[Scorer]:
+    def _group_scorers(self, parts: list[Integers]) -> list[Scorer]:
         """Fit a model of the groups on each of some sets of training rows."""
         table, positive = self._training.table, self._training.positive
         target = Variable("y", "classes", positive.astype(np.int32), (False, True))
@@ -168,7 +166,7 @@ class KnownParts:
 
     def _out_of_fold(self) -> Probabilities:
         splits, table = self._splits(), self._training.table
-        found: list[FloatArray] = []
+        found: list[Floats] = []
         scorers = self._group_scorers([fitted for fitted, _ in splits])
         for scorer, (_, rows) in zip(scorers, splits, strict=True):
             pair = groups_given_labels(scorer, table.take(rows))
@@ -189,8 +187,8 @@ class KnownParts:
         return KnownRows(scores, self.training_groups(), training.positive, self._codes, weights)
 
     def _taught(
-        self, numbers: FloatArray, weights: FloatArray | None, estimator: Any, fit: Callable[[Task], Model]
-    ) -> tuple[Scorer, FloatArray]:
+        self, numbers: Floats, weights: Floats | None, estimator: Any, fit: Callable[[Task], Model]
+    ) -> tuple[Scorer, Floats]:
         """Train a student on scores of the training rows; return it and its scores of evaluated rows."""
         rows = self._all_rows
         taught = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
@@ -200,6 +198,6 @@ class KnownParts:
         model = fit(Task(default_student(estimator), taught, rows, self._seed, self._evaluation.table, own))
         return detach(model), model.scores
 
-    def _weights_of(self, rows: Rows) -> npt.NDArray[np.float32] | None:
+    def _weights_of(self, rows: Integers) -> npt.NDArray[np.float32] | None:
         own = self._training.weights
         return None if own is None else mean_one(own)[rows].astype(np.float32)

@@ -19,11 +19,11 @@ from shutil import rmtree
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from fado._messages import warn_user
 from fado._storage import Lock, claims_of, remove_unfinished, writing
+from fado._typing import Floats
 from fado.experiment._database import (
     TRIALS,
     BrokenFileError,
@@ -50,8 +50,6 @@ _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validat
 _SHARE = re.compile(
     rf"(?:validation|test)_(?:fpr|tpr|selection_rate|{'|'.join(RATIO_NAMES)})(?:\[.*\])?", re.DOTALL
 )
-
-Scores = npt.NDArray[np.float64]
 
 
 class Store:
@@ -187,7 +185,7 @@ class Store:
         return self._trials[number]
 
     def write(
-        self, trials: Sequence[Trial], scores: Mapping[str, Scores] | None = None, cut: int = 0
+        self, trials: Sequence[Trial], scores: Mapping[str, Floats] | None = None, cut: int = 0
     ) -> None:
         """Save the outcomes of trials and the scores of fits, the first `cut` of validation rows."""
         rows = {"trials": [_row_of(trial) for trial in trials], "scores": []}
@@ -237,7 +235,7 @@ class Store:
             self._database.write({"valuations": [(name, *row)]})
         self._values[name] = row
 
-    def scores(self, fit: str) -> dict[str, Scores]:
+    def scores(self, fit: str) -> dict[str, Floats]:
         """Read the scores of a fit by part; the validation part may be empty.
 
         Raises
@@ -259,7 +257,7 @@ class Store:
         cut = rows[0][1]
         return {"validation": found[:cut], "test": found[cut:]}
 
-    def all_scores(self, fit: str) -> Scores:
+    def all_scores(self, fit: str) -> Floats:
         """Read the scores of a fit, of the validation rows, then of the test rows."""
         return np.concatenate(list(self.scores(fit).values()))
 
@@ -301,13 +299,13 @@ def _anew(trial: Trial) -> Trial:
     return Trial(trial.intervention, trial.settings, trial.model, trial.parameters, number=trial.number)
 
 
-def _compressed(scores: Scores) -> bytes:
+def _compressed(scores: Floats) -> bytes:
     """Compress scores without loss; bytes of the same place are stored together, which compresses better."""
     places = np.ascontiguousarray(scores, dtype="<f8").view(np.uint8).reshape(-1, 8).T
     return bytes(pa.compress(places.tobytes(), "zstd", asbytes=True))
 
 
-def _scores_from(validation: Any, rows: Any, packed: Any) -> Scores | None:
+def _scores_from(validation: Any, rows: Any, packed: Any) -> Floats | None:
     """Return scores; None if they are damaged."""
     if not (_is_count(rows, _MOST_SCORES) and _is_count(validation, rows) and isinstance(packed, bytes)):
         return None

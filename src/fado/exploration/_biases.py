@@ -13,10 +13,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from fado._typing import Bools, Floats
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Bools,
-    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -100,7 +99,7 @@ def count_ratio(first: int, second: int) -> Estimate:
     return Estimate(ratio, ratio / factor, ratio * factor)
 
 
-def mean(numbers: FloatArray) -> Estimate:
+def mean(numbers: Floats) -> Estimate:
     """Estimate a mean, with the normal interval."""
     centre = float(numbers.mean()) if len(numbers) else math.nan
     if len(numbers) < 2:
@@ -113,7 +112,7 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     return _normal(first.number - second.number, math.hypot(first.spread, second.spread))
 
 
-def auc(scores: FloatArray, positive: Bools) -> Estimate:
+def auc(scores: Floats, positive: Bools) -> Estimate:
     """Estimate how often a positive row scores above a negative one, with DeLong's interval.
 
     Examples
@@ -132,7 +131,7 @@ def auc(scores: FloatArray, positive: Bools) -> Estimate:
     return Estimate(area.number, max(0.0, area.low), min(1.0, area.high))
 
 
-def skill(errors: FloatArray, baseline: FloatArray) -> Estimate:
+def skill(errors: Floats, baseline: Floats) -> Estimate:
     """Estimate which share of a baseline's mean error is removed."""
     left = float(errors.mean() / baseline.mean())
     spread = float((errors - left * baseline).std(ddof=1)) / math.sqrt(len(errors)) / float(baseline.mean())
@@ -412,7 +411,7 @@ def _base_bias(material: Material, attribute: Protected) -> dict[str, Any]:
     return sized | pictured | {"references_are": references}
 
 
-def _means(groups: ShownGroups, numbers: FloatArray) -> list[Estimate]:
+def _means(groups: ShownGroups, numbers: Floats) -> list[Estimate]:
     return [mean(numbers[groups.members(group)]) for group in range(len(groups))]
 
 

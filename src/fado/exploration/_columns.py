@@ -20,10 +20,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from fado._progress import tracked
+from fado._typing import Floats
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.execution import ThreadExecutor, n_workers
 from fado.exploration._biases import skill
-from fado.exploration._material import FloatArray, Material, Protected, percent, quoted, sample_rows
+from fado.exploration._material import Material, Protected, percent, quoted, sample_rows
 from fado.tabular import TARGET, Problem, Table, deal_rows
 
 FOLDS = 3
@@ -98,9 +99,9 @@ class _Held(NamedTuple):
     """The errors of one model on held-out rows, those of knowing no column, and with a column shuffled."""
 
     rows: npt.NDArray[np.int32]
-    errors: FloatArray
-    baseline: FloatArray
-    growth: dict[int, FloatArray]
+    errors: Floats
+    baseline: Floats
+    growth: dict[int, Floats]
 
 
 def _held_errors(
@@ -112,7 +113,7 @@ def _held_errors(
     held = np.asarray(task.scored, dtype=np.int32)
     labels, table, of_target = variable.labels[held], problem.table.take(held), problem.target.labels[held]
 
-    def errors(scores: FloatArray) -> FloatArray:
+    def errors(scores: Floats) -> Floats:
         if variable.kind == "continuous":
             return np.abs(scores - labels)
         if scores.ndim == 1:

@@ -24,15 +24,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._checks import check_classifier
 from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
+from fado._typing import Bools, Floats, Integers
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.exploration._biases import rank_correlation
-from fado.exploration._material import Bools, Codes, FloatArray, Material, Protected
+from fado.exploration._material import Material, Protected
 from fado.exploration._removals import find_slices, label_cells, most_harmful
 from fado.exploration._rows import INFLUENCE, MOST_SLICES
 from fado.exploration._slices import BinnedColumn
@@ -40,10 +40,8 @@ from fado.metrics import Budget, predicted_positive
 from fado.tabular import Problem, column_from, deal_rows, variable_from
 from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
 
-Rows = npt.NDArray[np.int32]
-Places = npt.NDArray[np.intp]
 # decisions, performance and what negatives do to it by the threshold, of shape (repeats, validation rows)
-Decided = tuple[FloatArray, FloatArray, FloatArray]
+Decided = tuple[Floats, Floats, Floats]
 
 SHARES = (0.02, 0.05, 0.1)  # of the rows, the most harmful first
 FOLDS, REPEATS = 3, 2
@@ -195,7 +193,7 @@ class Consequences:
                 },
             }
 
-    def _search_effects(self, cells: Codes, search: Rows) -> dict[str, FloatArray] | None:
+    def _search_effects(self, cells: Integers, search: Integers) -> dict[str, Floats] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
         material, problem = self.material, self._problem
         scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
@@ -232,7 +230,7 @@ class Consequences:
         return self._estimator
 
     def _candidates(
-        self, attribute: Protected, effects: dict[str, FloatArray] | None, search: Rows, held: Rows
+        self, attribute: Protected, effects: dict[str, Floats] | None, search: Integers, held: Integers
     ) -> dict[str, Any]:
         """Find slices and the most harmful rows, and order the slices by their forecasts."""
         material, name, cells = self.material, attribute.name, label_cells(self.material)
@@ -253,7 +251,7 @@ class Consequences:
             "forecasts": [forecasts[j] for j in [*order, *range(len(slices), len(parts))]],
         }
 
-    def _forecast(self, name: str, parts: Sequence[Bools], search: Rows, held: Rows) -> FloatArray:
+    def _forecast(self, name: str, parts: Sequence[Bools], search: Integers, held: Integers) -> Floats:
         """Forecast the change of each removal on the search rows, for a model of the other rows."""
         inside = [np.flatnonzero(own[held]).astype(np.int32) for own in parts]
         there = [number for number, own in enumerate(inside) if len(own)]
@@ -291,7 +289,7 @@ class Consequences:
             found |= {(name, kind, j): mask for kind, j, mask in planned}
         return found
 
-    def _decided(self, cells: Codes, held: Rows, removals: Sequence[Bools]) -> list[Decided]:
+    def _decided(self, cells: Integers, held: Integers, removals: Sequence[Bools]) -> list[Decided]:
         """Train models on all rows but a fold of the validation rows, and without each removal."""
         from lightgbm import LGBMClassifier
 
@@ -322,7 +320,7 @@ class Consequences:
             found[number // len(places)][:, repeat, fold] = self._decisions(scores, held[fold])
         return [(own[0], own[1], own[2]) for own in found]
 
-    def _decisions(self, scores: FloatArray, rows: Rows) -> FloatArray:
+    def _decisions(self, scores: Floats, rows: Integers) -> Floats:
         """Decide about a fold's rows at the budget, and give each row's part in the performance.
 
         The third row is what each negative moves the true-positive rate by, if it is selected: more selected
@@ -395,7 +393,7 @@ def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now
     return {"slices": slices, "curve": points, "trusted": trusted}
 
 
-def task_without(problem: Problem, estimator: Any, removed: Bools, scored: Rows, seed: int) -> Task:
+def task_without(problem: Problem, estimator: Any, removed: Bools, scored: Integers, seed: int) -> Task:
     """Train on all rows but those to be scored and those removed."""
     inside = ~removed
     inside[scored] = False
@@ -407,7 +405,7 @@ class GroupDecisions:
     """Decisions about the validation rows that the rates of one attribute's groups count, compared."""
 
     def __init__(
-        self, problem: Problem, held: Rows, members: Sequence[Places], *, missed: bool, seed: int
+        self, problem: Problem, held: Integers, members: Sequence[Integers], *, missed: bool, seed: int
     ) -> None:
         self._weights = np.ones(len(held)) if problem.sample_weight is None else problem.sample_weight[held]
         self._blocks = _some_blocks(problem, held)
@@ -445,13 +443,13 @@ class GroupDecisions:
             spread[name] = float(np.sqrt(known.mean() / REPEATS)) if len(known) else np.nan
         return spread
 
-    def _ratio(self, decisions: FloatArray) -> float:
+    def _ratio(self, decisions: Floats) -> float:
         """Give the ratio between the groups' rates."""
         events = 1.0 - decisions if self._missed else decisions
         rates = [np.average(events[own], weights=self._weights[own]) for own in self._members]
         return float(_ratios(np.array(rates)))
 
-    def _drawn(self, before: FloatArray, after: FloatArray) -> FloatArray:
+    def _drawn(self, before: Floats, after: Floats) -> Floats:
         """Draw rates of each group before and after, as other validation rows would have them."""
         both = np.stack([before.mean(axis=0), after.mean(axis=0)])
         both = 1.0 - both if self._missed else both
@@ -466,11 +464,11 @@ class GroupDecisions:
             drawn[:, place] = means + self._normal[:, place] @ root.T
         return np.maximum(drawn, 0.0)
 
-    def _mean(self, numbers: FloatArray) -> float:
+    def _mean(self, numbers: Floats) -> float:
         known = ~np.isnan(numbers)
         return float(np.average(numbers[known], weights=self._weights[known]))
 
-    def _error(self, *parts: FloatArray) -> float:
+    def _error(self, *parts: Floats) -> float:
         """Give the error of the sum of several means, each over the rows where its numbers are known."""
         off = np.zeros(len(self._weights))
         for numbers in parts:
@@ -479,26 +477,26 @@ class GroupDecisions:
             off[rows] += (numbers[rows] - self._mean(numbers)) * weights / weights.sum()
         return float(np.sqrt((self._summed(off[np.newaxis], np.arange(len(off))) ** 2).sum()))
 
-    def _summed(self, off: FloatArray, rows: Places) -> FloatArray:
+    def _summed(self, off: Floats, rows: Integers) -> Floats:
         """Add up the rows of one block, since they were drawn together."""
         if self._blocks is None:
             return off
         return np.stack([np.bincount(self._blocks[rows], own) for own in off])
 
 
-def _selected(positive: Bools, scores: FloatArray, max_fpr: float, weights: FloatArray | None) -> Bools:
+def _selected(positive: Bools, scores: Floats, max_fpr: float, weights: Floats | None) -> Bools:
     """Mark the rows that a budget of false positives selects."""
     return predicted_positive(scores, Budget("fpr", max_fpr).threshold(positive, scores, weights))
 
 
-def _ratios(rates: FloatArray) -> FloatArray:
+def _ratios(rates: Floats) -> Floats:
     """Give the lowest over the highest rate, in the last axis; NaN where all are 0."""
     highest = rates.max(axis=-1)
     with np.errstate(invalid="ignore"):
         return np.where(highest > 0, rates.min(axis=-1) / np.where(highest > 0, highest, 1.0), np.nan)
 
 
-def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, Any] | None]) -> bool:
+def _is_trusted(forecasts: Sequence[Floats], measured: Sequence[dict[str, Any] | None]) -> bool:
     """Say whether forecasts rank the measured changes better than chance, and have no clear sign wrong."""
     pairs = [
         (forecast[0], own["ratio_change"], own["ratio_error"])
@@ -522,11 +520,11 @@ def _larger_is_positive(problem: Problem) -> Problem:
     )
 
 
-def _some_blocks(problem: Problem, rows: Rows) -> Codes | None:
+def _some_blocks(problem: Problem, rows: Integers) -> Integers | None:
     """Give the blocks of some rows, numbered anew."""
     return None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
 
 
-def _score(task: Task, engine: Engine, stop: threading.Event | None) -> FloatArray:
+def _score(task: Task, engine: Engine, stop: threading.Event | None) -> Floats:
     scores = engine.fit(task, stop).scores
     return scores if scores.ndim == 1 else scores[:, 1]

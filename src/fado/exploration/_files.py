@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._checks import check_count
+from fado._typing import Integers
 from fado.exploration._consequences import check_retraining
 from fado.exploration._explore import Exploration, summarise
 from fado.exploration._material import check_variables, read_material
@@ -41,8 +42,6 @@ from fado.valuation.large import (
     reading_costs,
     with_group_names,
 )
-
-Codes = npt.NDArray[np.int64]
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
@@ -200,7 +199,7 @@ def explore_files(
 class Sampled(NamedTuple):
     """The sampled rows of a larger table, and counts over all its rows."""
 
-    places: Codes  # of the sampled rows in the whole table
+    places: Integers  # of the sampled rows in the whole table
     n_rows: int  # of the whole table
     seed: int
     has_positive: bool  # whether the whole table's target has a positive label
@@ -212,7 +211,7 @@ class Sampled(NamedTuple):
         """How many rows of the table each sampled row represents."""
         return self.n_rows / len(self.places)
 
-    def groups_of(self, variable: Variable) -> Codes | None:
+    def groups_of(self, variable: Variable) -> Integers | None:
         """Give the rows and positives of a variable's groups; None for a number."""
         if variable.kind == "continuous" or variable.name not in self.counts:
             return None
@@ -223,7 +222,7 @@ class Sampled(NamedTuple):
         return np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
 
     def together(
-        self, groups: Codes, members: Sequence[int] | npt.NDArray[np.intp]
+        self, groups: Integers, members: Sequence[int] | npt.NDArray[np.intp]
     ) -> tuple[int, float | None]:
         """Give the rows of some groups together, and their share of positive labels, if there is one."""
         rows, positive = groups[list(members)].sum(axis=0).tolist()

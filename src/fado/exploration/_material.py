@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fado._messages import list_names
 from fado._messages import plain_number as plain_number
+from fado._typing import Bools, Floats, Integers
 from fado.tabular import (
     MIN_GROUP_SIZE,
     SMALL_SHARE,
@@ -28,9 +29,6 @@ from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 if TYPE_CHECKING:
     from fado.exploration._files import Sampled
 
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
 
 FEWEST_MEMBERS = 10  # groups of fewer rows are never named
 MOST_GROUPS = 12
@@ -101,13 +99,13 @@ class ShownGroups:
         For each group, the shown one that it is part of.
     """
 
-    codes: Codes
+    codes: Integers
     names: tuple[str, ...]
     others: int | None = None
     small: int | None = None
     unknown: int | None = None
     listed: tuple[ListedGroup, ...] = ()
-    place: Codes = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    place: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -129,15 +127,15 @@ class ShownGroups:
         return np.isin(self.codes, self.rated)
 
     @property
-    def sizes(self) -> Codes:
+    def sizes(self) -> Integers:
         """How many rows each group has."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self))
 
-    def count(self, rows: Bools) -> Codes:
+    def count(self, rows: Bools) -> Integers:
         """Count the marked rows of each group."""
         return np.bincount(self.codes[rows & (self.codes >= 0)], minlength=len(self))
 
-    def total(self, amounts: npt.NDArray[Any]) -> FloatArray:
+    def total(self, amounts: npt.NDArray[Any]) -> Floats:
         """Add up amounts, group by group."""
         there = self.codes >= 0
         sums = np.bincount(self.codes[there], amounts[there], minlength=len(self))
@@ -206,7 +204,7 @@ def show_groups(groups: Groups, min_group_size: int = MIN_GROUP_SIZE, *, noun: s
 
 
 def listed_groups(
-    groups: ShownGroups, sampled: Sampled | None = None, whole: Codes | None = None
+    groups: ShownGroups, sampled: Sampled | None = None, whole: Integers | None = None
 ) -> list[dict[str, Any]]:
     """List all groups with their rows; for a sample, also their rows and rates in the whole table."""
     listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
@@ -277,7 +275,7 @@ class Protected:
     fine: Groups
     groups: ShownGroups
     position: int | None  # among the feature columns, if it was given by name
-    whole: Codes | None  # rows and positives of groups over all rows, where a sample is explored
+    whole: Integers | None  # rows and positives of groups over all rows, where a sample is explored
 
     @property
     def name(self) -> str:
@@ -365,7 +363,7 @@ class Material:
         return self.problem if len(rows) == self.problem.n_rows else self.problem.take(rows)
 
     @property
-    def weights(self) -> FloatArray | None:
+    def weights(self) -> Floats | None:
         """The rows' weights in the models; None if all are the same."""
         weights = self.problem.sample_weight
         return None if weights is None else weights[self.rows]
@@ -381,7 +379,7 @@ class Material:
         return None if self.positive is None else self.target.labels == self.positive
 
     @property
-    def outcome(self) -> FloatArray | None:
+    def outcome(self) -> Floats | None:
         """The outcome by which groups are compared: 1 for a positive label, or a continuous target."""
         if self.target.kind == "continuous":
             return self.target.labels
@@ -413,12 +411,12 @@ class Material:
         label = self.target.classes[code]
         return label if isinstance(label, str) else f"{self.target_name} = {label}"
 
-    def agreement(self, name: str) -> FloatArray | None:
+    def agreement(self, name: str) -> Floats | None:
         """Give the agreement of models and labels; None if the values do not contain it."""
         agreement = self.valuation.field("agreement", name)
         return None if np.isnan(agreement).all() else agreement
 
-    def scores(self) -> tuple[Bools, FloatArray] | None:
+    def scores(self) -> tuple[Bools, Floats] | None:
         """Mark the positives of two labels, and give the models' scores; None unless known for all rows."""
         positive, agreement = self.is_positive, self.agreement("y")
         if positive is None or not self.is_binary or agreement is None or np.isnan(agreement).any():
@@ -441,7 +439,7 @@ class Material:
         return span_around(self.valuation[name], scale.neutral)
 
 
-def span_around(values: FloatArray, neutral: float | None) -> Span:
+def span_around(values: Floats, neutral: float | None) -> Span:
     """Give a range around the neutral point, or 0, that contains all but a few extreme values."""
     centre = 0.0 if neutral is None else neutral
     reach = float(np.quantile(np.abs(values - centre), 0.995)) if len(values) else 0.0
@@ -449,7 +447,7 @@ def span_around(values: FloatArray, neutral: float | None) -> Span:
     return Span(centre - reach, centre + reach, neutral)
 
 
-def known_mean(numbers: FloatArray) -> float | None:
+def known_mean(numbers: Floats) -> float | None:
     """Give the mean of the known numbers; None if there are none."""
     known = numbers[~np.isnan(numbers)]
     return float(known.mean()) if len(known) else None

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from fado.exploration._material import FEWEST_MEMBERS, Bools, Codes, FloatArray, Material
+from fado._typing import Bools, Floats, Integers
+from fado.exploration._material import FEWEST_MEMBERS, Material
 from fado.exploration._slices import (
     SIGNIFICANCE,
     BinnedColumn,
@@ -27,7 +28,7 @@ MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any removal may
 PARENTS = 20  # conditions that others are joined to, beside those that are always tried
 
 
-def most_harmful(effects: FloatArray, share: float, cells: Codes) -> Bools:
+def most_harmful(effects: Floats, share: float, cells: Integers) -> Bools:
     """Mark the rows of the lowest effects below 0, at most half of those of any cell.
 
     `cells` are those of `label_cells`, one row of codes per attribute.
@@ -54,7 +55,7 @@ def most_harmful(effects: FloatArray, share: float, cells: Codes) -> Bools:
 
 
 def find_slices(
-    material: Material, columns: Sequence[BinnedColumn], gains: FloatArray, most: int, cells: Codes
+    material: Material, columns: Sequence[BinnedColumn], gains: Floats, most: int, cells: Integers
 ) -> list[Slice]:
     """Find slices with the largest gains that leave half of every cell; conditions may name the label."""
     protected = {one.name for one in material.attributes}
@@ -63,7 +64,7 @@ def find_slices(
     return search.find(most, always, lambda rows: keeps_cells(rows, cells))
 
 
-def label_cells(material: Material) -> Codes:
+def label_cells(material: Material) -> Integers:
     """Give each searched row's combination of group and label, per attribute; -1 in those of few rows."""
     labels, found = material.labels.codes[material.sample], []
     for one in material.attributes:
@@ -73,7 +74,7 @@ def label_cells(material: Material) -> Codes:
     return np.array(found)
 
 
-def keeps_cells(rows: Bools, cells: Codes) -> bool:
+def keeps_cells(rows: Bools, cells: Integers) -> bool:
     """Say whether every combination of group and label keeps half of its rows without these.
 
     Examples
@@ -102,9 +103,7 @@ class RemovalSearch(ConditionTable):
     a second condition must do so inside either part, and must not reduce the gain of one part alone.
     """
 
-    def __init__(
-        self, columns: Sequence[BinnedColumn], sample: npt.NDArray[np.intp], gains: FloatArray
-    ) -> None:
+    def __init__(self, columns: Sequence[BinnedColumn], sample: npt.NDArray[np.intp], gains: Floats) -> None:
         codes = {column.number: column.codes[sample].astype(np.intp) for column in columns}
         super().__init__(columns, codes, gains, most_conditions=2)
         squares = self._totals(gains**2)[1]

@@ -11,11 +11,10 @@ from scipy.special import ndtri
 from sklearn.metrics import log_loss
 
 from fado._messages import list_names
+from fado._typing import Bools, Floats
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Bools,
-    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -95,7 +94,7 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
             }
         )
 
-    def slices(target: FloatArray) -> list[dict[str, Any]]:
+    def slices(target: Floats) -> list[dict[str, Any]]:
         found = []
         for one in finder.find(target, highest=True):
             rows = one.rows(finder.columns)
@@ -125,14 +124,14 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
     }
 
 
-def contradicted_rows(material: Material, agreement: FloatArray) -> Bools:
+def contradicted_rows(material: Material, agreement: Floats) -> Bools:
     """Mark the rows whose label the models contradict."""
     limits = _limits(material, agreement)
     is_number = material.target.kind == "continuous"
     return np.asarray(agreement <= (limits[0] if is_number else limits[material.target.labels]))
 
 
-def _limits(material: Material, agreement: FloatArray) -> FloatArray:
+def _limits(material: Material, agreement: Floats) -> Floats:
     """Give the agreement up to which a row is contradicted: per label, or one for a continuous target."""
     if material.target.kind == "continuous":
         low, high = np.quantile(agreement, [0.25, 0.75])
@@ -142,7 +141,7 @@ def _limits(material: Material, agreement: FloatArray) -> FloatArray:
     return np.minimum(CONTRADICTED, shares / 2)
 
 
-def _rule(material: Material, limits: FloatArray) -> str:
+def _rule(material: Material, limits: Floats) -> str:
     """Say when a label is contradicted."""
     if material.target.kind == "continuous":
         return (
@@ -166,7 +165,7 @@ def _shares(rows: npt.NDArray[np.intp], contradicted: Bools) -> dict[str, float]
 
 
 def _expected_share(
-    material: Material, rows: npt.NDArray[np.intp], agreement: FloatArray, limits: FloatArray
+    material: Material, rows: npt.NDArray[np.intp], agreement: Floats, limits: Floats
 ) -> float | None:
     """Give the share of contradicted labels that calibrated models predict."""
     if not material.is_binary:
@@ -317,13 +316,13 @@ def _curve(material: Material, attribute: Protected, found: dict[str, Any]) -> l
     return described
 
 
-def _effects(on_ratio: float, on_performance: FloatArray | None, rows: Any) -> dict[str, float | None]:
+def _effects(on_ratio: float, on_performance: Floats | None, rows: Any) -> dict[str, float | None]:
     performance = None if on_performance is None else float(on_performance[rows].sum())
     return {"ratio_effect": float(on_ratio), "performance_effect": performance}
 
 
 def cell_effects(
-    groups: ShownGroups, labels: ShownGroups, on_ratio: FloatArray, on_performance: FloatArray | None
+    groups: ShownGroups, labels: ShownGroups, on_ratio: Floats, on_performance: Floats | None
 ) -> list[dict[str, Any]]:
     """Add up effects per group and label; small groups, and cells of fewer than ten rows, are left out.
 
@@ -347,7 +346,7 @@ def cell_effects(
     ]
 
 
-def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArray) -> list[dict[str, Any]]:
+def _slices(consequences: Consequences, attribute: Protected, on_ratio: Floats) -> list[dict[str, Any]]:
     """List the slices with their measured changes; if nothing was measured, by the sum of effects."""
     material, columns = consequences.material, consequences.columns
     slices = consequences.of(attribute).get("slices")

@@ -20,21 +20,13 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.special import comb, ndtr
 
-from fado.exploration._material import (
-    FEWEST_MEMBERS,
-    Bools,
-    FloatArray,
-    Material,
-    Protected,
-    ShownGroups,
-    written,
-)
+from fado._typing import Bools, Floats, Integers
+from fado.exploration._material import FEWEST_MEMBERS, Material, Protected, ShownGroups, written
 from fado.tabular import Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
 
-Rows = npt.NDArray[np.intp]
-Drop = Callable[[FloatArray], Bools] | None  # marks the rows that would be dropped under some utilities
+Drop = Callable[[Floats], Bools] | None  # marks the rows that would be dropped under some utilities
 Key = tuple[int, ...]  # positions among the conditions that are searched
 
 MOST_LEVELS = 30
@@ -110,7 +102,7 @@ def binned_target(material: Material, number: int) -> BinnedColumn:
     return _bin_variable(replace(material.target, name=material.target_name), number, material.sample)
 
 
-def _bin_variable(variable: Variable, number: int, sample: Rows) -> BinnedColumn:
+def _bin_variable(variable: Variable, number: int, sample: Integers) -> BinnedColumn:
     if variable.kind == "continuous":
         return replace(_cuts(number, variable.name, variable.labels, sample), is_feature=False)
     codes, names = variable.labels.astype(np.int32), [str(value) for value in variable.classes]
@@ -121,7 +113,7 @@ def _bin_variable(variable: Variable, number: int, sample: Rows) -> BinnedColumn
 
 
 def _levels(
-    number: int, name: str, codes: npt.NDArray[np.int32], levels: Sequence[str], sample: Rows
+    number: int, name: str, codes: npt.NDArray[np.int32], levels: Sequence[str], sample: Integers
 ) -> BinnedColumn:
     """Keep the most frequent levels; a code beyond all levels marks one that is not in the sample."""
     drawn = codes[sample]
@@ -134,7 +126,7 @@ def _levels(
     return BinnedColumn(number, name, place[codes], (*conditions, _missing(number, name)))
 
 
-def _cuts(number: int, name: str, numbers: FloatArray, sample: Rows) -> BinnedColumn:
+def _cuts(number: int, name: str, numbers: Floats, sample: Integers) -> BinnedColumn:
     """Cut numbers at quantiles of the sample."""
     known = numbers[sample]
     known = known[~np.isnan(known)]
@@ -177,8 +169,8 @@ def corrected(z: float, tested: float) -> float:
 
 
 def permutation_z(
-    counts: npt.NDArray[np.number], sums: FloatArray, n_rows: int | FloatArray, variance: float | FloatArray
-) -> FloatArray:
+    counts: npt.NDArray[np.number], sums: Floats, n_rows: int | Floats, variance: float | Floats
+) -> Floats:
     """Give the distance of a slice's mean from 0, the mean of all rows, relative to random rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(
@@ -205,8 +197,8 @@ class ConditionTable:
     def __init__(
         self,
         columns: Sequence[BinnedColumn],
-        codes: Mapping[int, Rows],
-        amounts: FloatArray,
+        codes: Mapping[int, Integers],
+        amounts: Floats,
         most_conditions: int = MOST_CONDITIONS,
     ) -> None:
         self._columns, self._codes, self._amounts = columns, codes, amounts
@@ -226,11 +218,11 @@ class ConditionTable:
             for length in range(1, most_conditions + 1)
         ]
 
-    def _totals(self, amounts: FloatArray, rows: Rows | None = None) -> tuple[FloatArray, FloatArray]:
+    def _totals(self, amounts: Floats, rows: Integers | None = None) -> tuple[Floats, Floats]:
         """Count the rows under every condition, and add up the amounts there."""
         amounts = amounts if rows is None else amounts[rows]
-        counts: list[FloatArray] = [np.empty(0)]
-        sums: list[FloatArray] = [np.empty(0)]
+        counts: list[Floats] = [np.empty(0)]
+        sums: list[Floats] = [np.empty(0)]
         for column, (low, high) in zip(self._columns, self._own_ends, strict=True):
             codes = self._codes[column.number] if rows is None else self._codes[column.number][rows]
             for totals, weights in ((counts, None), (sums, amounts)):
@@ -330,7 +322,7 @@ class SliceFinder:
 
     def find(
         self,
-        target: FloatArray,
+        target: Floats,
         *,
         highest: bool,
         most: int = MOST_SHOWN,
@@ -429,7 +421,7 @@ class SlicePool:
         either = self._rows[:, None] + self._rows[None, :] - both
         self._overlap = both / np.maximum(either, 1.0)
 
-    def _searched(self, valuation: Valuation, drop: Callable[[FloatArray], Bools] | None) -> Iterator[Slice]:
+    def _searched(self, valuation: Valuation, drop: Callable[[Floats], Bools] | None) -> Iterator[Slice]:
         """Search under utilities from the whole range of the slider."""
         kinds = usable_utilities(valuation, self._names).values()
         middle = [kind(alpha=0.5).over(self._names)(valuation) for kind in kinds]
@@ -447,7 +439,7 @@ class SlicePool:
         """Describe every slice."""
         return [self._finder.described(one, self._names, groups) for one in self._slices]
 
-    def ranked(self, utilities: FloatArray, dropped: Bools | None) -> dict[str, list[list[float]]]:
+    def ranked(self, utilities: Floats, dropped: Bools | None) -> dict[str, list[list[float]]]:
         """Rank the slices that differ clearly: by mean utility, and by the share that is dropped.
 
         Each is a list of pairs: the number of a slice, and its mean utility or the share of its droppable
@@ -477,7 +469,7 @@ class SlicePool:
         shares = np.where(counts >= FEWEST_MEMBERS, gone / np.maximum(counts, 1.0), 0.0)
         return self._clear(shares, np.where(counts >= FEWEST_MEMBERS, z, 0.0))
 
-    def _clear(self, scores: FloatArray, z: FloatArray) -> list[list[float]]:
+    def _clear(self, scores: Floats, z: Floats) -> list[list[float]]:
         """List the slices with the highest scores beyond chance, none overlapping another by half."""
         chosen: list[int] = []
         for number in np.argsort(-scores, kind="stable").tolist():

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from fado._checks import sklearn_seed
+from fado._typing import Bools, Floats
 from fado.exploration._biases import error_removed
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Bools,
-    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -54,7 +53,7 @@ _OTHER_CORNERS = (
 )
 
 
-def binned(values: FloatArray, span: Span) -> npt.NDArray[np.int64]:
+def binned(values: Floats, span: Span) -> npt.NDArray[np.int64]:
     """Give the bin of every value, of `BINS` equally wide ones; the last holds its upper end.
 
     Examples
@@ -287,10 +286,10 @@ def alpha_part(
     valuation, outcome, sizes = material.valuation, material.outcome, groups.sizes
     v_z = np.mean([valuation[name] for name in names], axis=0)
 
-    def outcomes(weights: FloatArray | float, counts: npt.NDArray[Any]) -> list[float | None] | None:
+    def outcomes(weights: Floats | float, counts: npt.NDArray[Any]) -> list[float | None] | None:
         return None if outcome is None else groups.per_row(groups.total(outcome * weights), counts)
 
-    def setting(utilities: FloatArray, span: Span) -> dict[str, Any]:
+    def setting(utilities: Floats, span: Span) -> dict[str, Any]:
         """Give what the page shows for one utility at one alpha."""
         bins, weights = binned(utilities, span), mean_one(minmax(utilities))
         weight, effective = groups.total(weights), float(weights.sum() ** 2 / np.square(weights).sum())

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fado._checks import seed_from
 from fado._messages import insert_parameters
+from fado._typing import Bools, Floats
 from fado.engine import LightGBMEngine, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.generation._making import draw_donors, draw_parents, row_keys
@@ -20,8 +21,6 @@ from fado.generation._sampler import Cells
 from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
 from fado.valuation import read_validation
-
-Bools = npt.NDArray[np.bool_]
 
 FOLDS = 5  # of the model that distinguishes made rows from real ones
 MOST_ROWS = 2_000  # of each kind, for the search of nearest rows
@@ -210,10 +209,6 @@ def _nearness(problem: Problem, made: Problem, validated: Problem, seed: int) ->
     return {"distances": distances, "copies": copies}
 
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-
-
 def checking_estimator() -> Any:
     """Give the unfitted LightGBM classifier that `generation_report` and `train_and_score` use."""
     from lightgbm import LGBMClassifier
@@ -224,8 +219,8 @@ def checking_estimator() -> Any:
 
 
 def train_and_score(
-    table: Table, positive: Bools, validated: Table, *, weights: FloatArray | None = None, seed: int = 0
-) -> FloatArray:
+    table: Table, positive: Bools, validated: Table, *, weights: Floats | None = None, seed: int = 0
+) -> Floats:
     """Train the checking estimator on some rows, and score others by their probability of being positive."""
     variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
     rows = np.arange(table.n_rows, dtype=np.int32)

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from fado._checks import MOST_ROWS, check_choice, check_count, check_share, sklearn_seed
 from fado._memory import check_room_for
 from fado._messages import insert_parameters, list_names, warn_user
+from fado._typing import Bools, Floats, Integers
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
 from fado.interventions import BaseIntervention, TrainingSet, warn_of_small
 from fado.tabular import (
@@ -30,8 +31,6 @@ from fado.tabular import (
 )
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
-
-FloatArray = npt.NDArray[np.float64]
 
 METHODS = ("trees", "repeat")
 _BYTES_OF_A_ROW, _BYTES_OF_AN_ENTRY = 32, 24  # at least: for its parents, and for each entry
@@ -244,7 +243,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         parents = draw_parents(plan.made, labels, groups, utilities, sample_weight, drawn)
         return TrainingSet(np.arange(len(labels.codes)), parents=parents)
 
-    def _plan(self, labels: Labels, groups: Groups, sample_weight: FloatArray | None) -> tuple[Cells, Plan]:
+    def _plan(self, labels: Labels, groups: Groups, sample_weight: Floats | None) -> tuple[Cells, Plan]:
         """Count the rows in cells, and plan how many to make."""
         if len(labels.classes) < 2:
             raise ValueError(
@@ -299,7 +298,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             )
 
     def _learned(
-        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         parents = np.asarray(chosen.parents)
         cells, plan = self._plan(labels, groups, sample_weight)
@@ -317,7 +316,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
 
     def _utilities(
         self, problem: Problem, valuation: Any, given: dict[str, Any]
-    ) -> tuple[Any, FloatArray | None]:
+    ) -> tuple[Any, Floats | None]:
         _, plan = self._plan(problem.labels, problem.groups, problem.sample_weight)
         needed = int(plan.made.sum()) * (_BYTES_OF_A_ROW + _BYTES_OF_AN_ENTRY * problem.table.n_columns)
         check_room_for(f"To make {plan.made.sum():,} rows of {problem.table.n_columns} columns", needed)
@@ -345,23 +344,19 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         return check_target_type(y) if getattr(y, "ndim", 1) == 2 else y
 
 
-Bools = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The numbers of rows of every label in every group."""
 
-    rows: Counts
-    weight: FloatArray
+    rows: Integers
+    weight: Floats
     labels: tuple[Any, ...]
     groups: Groups
     compared: Bools
     weighted: bool
 
     @classmethod
-    def of(cls, labels: Labels, groups: Groups, compared: Bools, sample_weight: FloatArray | None) -> Cells:
+    def of(cls, labels: Labels, groups: Groups, compared: Bools, sample_weight: Floats | None) -> Cells:
         """Count the rows."""
         shape = len(labels.classes), len(groups)
         cell = labels.codes.astype(np.int64) * shape[1] + groups.codes
@@ -374,7 +369,7 @@ class Cells:
         )
 
     @property
-    def mean_weight(self) -> FloatArray:
+    def mean_weight(self) -> Floats:
         """The weight of a made row in each cell."""
         return self.weight / np.maximum(self.rows, 1)
 
@@ -387,7 +382,7 @@ class Cells:
 class Plan:
     """How many rows to make."""
 
-    made: Counts
+    made: Integers
     target_rate: float = float("nan")
     childless: tuple[tuple[int, int], ...] = ()
     unmatched: tuple[int, ...] = ()
@@ -491,10 +486,10 @@ def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
     return Plan(made)
 
 
-def _shared_out(count: int, weight: FloatArray) -> Counts:
+def _shared_out(count: int, weight: Floats) -> Integers:
     """Divide rows in proportion to weights; the rest goes to the largest remainders."""
     exact = count * weight / weight.sum()
-    shares: Counts = np.floor(exact).astype(np.int64)
+    shares: Integers = np.floor(exact).astype(np.int64)
     last = np.argsort(shares - exact, kind="stable")[: count - int(shares.sum())]
     shares[last] += 1
     return shares

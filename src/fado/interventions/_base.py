@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from fado._checks import check_instance, check_share, sklearn_seed
 from fado._messages import insert_parameters, warn_user
+from fado._typing import Floats
 from fado.tabular import (
     Groups,
     Labels,
@@ -27,8 +28,6 @@ from fado.tabular import (
 )
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         return self
 
     def _learned(
-        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         """Return what was chosen as fitted attributes."""
         weights = {"sample_weight_": chosen.weights} if self.changes == "weights" else {}
@@ -193,8 +192,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         self,
         labels: Labels,
         groups: Groups,
-        utilities: FloatArray | None = None,
-        sample_weight: FloatArray | None = None,
+        utilities: Floats | None = None,
+        sample_weight: Floats | None = None,
     ) -> TrainingSet:
         """Choose rows and weights from labels and groups that have been read.
 
@@ -223,8 +222,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         self,
         labels: Labels,
         groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
+        utilities: Floats | None,
+        sample_weight: Floats | None,
         generator: np.random.RandomState,
     ) -> TrainingSet:
         """Choose rows and weights: arrays in, arrays out."""
@@ -243,7 +242,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
 
     def _utilities(
         self, problem: Problem, valuation: Any, given: dict[str, Any]
-    ) -> tuple[Any, FloatArray | None]:
+    ) -> tuple[Any, Floats | None]:
         """Return the values, passed in or computed, and every row's utility; None if no row needs one."""
         checked_utility(self.utility)  # before rows are valued, which takes time
         if valuation is None:
@@ -347,7 +346,7 @@ def value_rows(
     return valuator.fit(told.pop("X"), told.pop("y"), **told).valuation_
 
 
-def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
+def row_utilities(utility: Any, valuation: Any, problem: Problem) -> Floats:
     """Return the utility of every row.
 
     Parameters
@@ -396,7 +395,7 @@ def checked_utility(utility: Any) -> Any:
     return utility
 
 
-def utilities_of(utility: Any, valuation: Any, n_rows: int) -> FloatArray:
+def utilities_of(utility: Any, valuation: Any, n_rows: int) -> Floats:
     """Return the utilities of some rows, NaN where a value is missing; there must be one per row."""
     utilities = np.asarray(utility(valuation), dtype=np.float64)
     if utilities.shape != (n_rows,):

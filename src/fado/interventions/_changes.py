@@ -7,11 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fado._typing import Floats
 from fado.tabular import Groups, Labels
-
-FloatArray = npt.NDArray[np.float64]
 
 _ROWS_AT_A_TIME = 1 << 16
 
@@ -132,8 +130,8 @@ def change_of(
     attributes: Sequence[str],
     labels: Labels,
     groups: Groups,
-    weights: FloatArray | None,
-    factors: FloatArray,
+    weights: Floats | None,
+    factors: Floats,
     min_group_size: int,
 ) -> FilesChange:
     """Add up the changes of the groups, given the factors of the rows' weights."""

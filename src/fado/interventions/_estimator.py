@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metadata_routing import (
@@ -24,11 +23,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from fado._checks import check_choice, check_instance, check_share
 from fado._compat import get_tags
 from fado._messages import insert_parameters
+from fado._typing import Floats
 from fado.engine import explaining_missing_in_table
 from fado.interventions._base import BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
-
-FloatArray = npt.NDArray[np.float64]
 
 CONSTRAINTS = ("FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds")
 _GRID_SIZE = 31  # odd, so that the middle is the estimator left alone
@@ -226,7 +224,7 @@ def _labels_to_learn(reweigher: Any, y: Any) -> Any:
     return np.array([labels.classes[1 - positive], labels.classes[positive]])[changed.astype(int)]
 
 
-def _product(weights: FloatArray, sample_weight: Any) -> FloatArray:
+def _product(weights: Floats, sample_weight: Any) -> Floats:
     """Multiply the reweigher's weights by the user's, and refuse an unusable product."""
     incoming = weights_of(sample_weight, len(weights))
     if incoming is None:

@@ -25,6 +25,7 @@ from fado._memory import format_memory
 from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
 from fado._storage import remove_abandoned, replacing, replacing_directory
+from fado._typing import Floats
 from fado.interventions._base import (
     BaseIntervention,
     TrainingSet,
@@ -67,8 +68,6 @@ from fado.valuation.large import (
     part_name,
     reading_costs,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 BLOCK_ROWS = 1 << 16  # that are read at once
 _COPIES = 3  # of a block: as it was read, cut to size, and what is made of it
@@ -301,8 +300,8 @@ class CodedRows:
 
     labels: Labels
     groups: Groups
-    utilities: FloatArray | None
-    weights: FloatArray | None
+    utilities: Floats | None
+    weights: Floats | None
 
     def __len__(self) -> int:
         return len(self.labels.codes)
@@ -386,7 +385,7 @@ class _Files:
         n_blocks = -(-self.source.about_rows // block_rows)
         return tracked(self.source.rows(columns, block_rows), n_blocks, what=what, show=self._progress)
 
-    def change(self, rows: CodedRows, factors: FloatArray) -> FilesChange:
+    def change(self, rows: CodedRows, factors: Floats) -> FilesChange:
         """Return the changes of the groups, given the factors of the rows' weights."""
         least = getattr(self._intervention, "min_group_size", 0)
         return change_of(self._roles.names[1:], rows.labels, rows.groups, rows.weights, factors, least)
@@ -396,7 +395,7 @@ class _Files:
         roles, counts_cells = self._roles, self._intervention._counts_cells
         seen, joint, pattern = [Classes(name) for name in roles.names], Combinations(), LabelPattern()
         places: list[npt.NDArray[Any]] = []
-        weights: list[FloatArray] = []
+        weights: list[Floats] = []
         for block in self.blocks(roles.needed, "blocks read", BLOCK_ROWS):
             columns, own_weights = roles.variables(block), roles.weights(block)
             check_rows(columns[0], own_weights, self._where)
@@ -442,7 +441,7 @@ class _Files:
             np.concatenate(weights) if weights else None,
         )
 
-    def _utilities(self) -> FloatArray | None:
+    def _utilities(self) -> Floats | None:
         """Return all rows' utilities; a custom utility gets the values of all rows at once."""
         utility, values = self._utility, self._values
         if utility is None or values is None:

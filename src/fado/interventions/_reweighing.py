@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fado._checks import check_choice, check_share
 from fado._messages import insert_parameters, list_names, warn_user
+from fado._typing import Floats, Integers
 from fado.interventions._base import (
     BaseIntervention,
     TrainingSet,
@@ -30,9 +31,6 @@ from fado.tabular import (
 )
 from fado.utility import LinearUtility
 
-FloatArray = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.integer]
-
 
 class _BaseReweigher(BaseIntervention):
     """Shared by the reweighers: every row is kept, and small groups have no cells."""
@@ -40,7 +38,7 @@ class _BaseReweigher(BaseIntervention):
     changes = "weights"
 
     min_group_size: int
-    sample_weight_: FloatArray
+    sample_weight_: Floats
 
     def _check_settings(self) -> None:
         check_min_group_size(self.min_group_size)
@@ -237,7 +235,7 @@ class UtilityAwareReweigher(_BaseReweigher):
 
     def _utilities(
         self, problem: Problem, valuation: Any, given: dict[str, Any]
-    ) -> tuple[Any, FloatArray | None]:
+    ) -> tuple[Any, Floats | None]:
         if valuation is not None or problem.protected:
             return super()._utilities(problem, valuation, given)
         warn_user(
@@ -264,7 +262,7 @@ class UtilityAwareReweigher(_BaseReweigher):
         weights = mean_one(weights) if self.normalize else weights
         return TrainingSet(np.arange(len(weights)), weights)
 
-    def _base_weights(self, utilities: FloatArray) -> FloatArray:
+    def _base_weights(self, utilities: Floats) -> Floats:
         """Turn utilities into weights, before the correction."""
         if self.scaling == "minmax":
             return self.floor + (1 - self.floor) * minmax(utilities)
@@ -282,8 +280,8 @@ class UtilityAwareReweigher(_BaseReweigher):
         return np.ones(len(utilities))
 
     def _corrected_logs(
-        self, weights: FloatArray, labels: Labels, groups: Groups, sample_weight: FloatArray | None
-    ) -> FloatArray:
+        self, weights: Floats, labels: Labels, groups: Groups, sample_weight: Floats | None
+    ) -> Floats:
         """Turn weights into logarithms, corrected by the cells of groups that are not small.
 
         Logarithms, because a factor may overflow where its product with a weight does not.
@@ -323,7 +321,7 @@ class UtilityAwareReweigher(_BaseReweigher):
             raise ValueError(f"`prevalence_correction` must be a number of at least 0, got {power!r}.")
 
 
-def minmax(utilities: FloatArray) -> FloatArray:
+def minmax(utilities: Floats) -> Floats:
     """Scale utilities to [0, 1]; if all are equal, to 1."""
     low, high = utilities.min(), utilities.max()
     largest = max(abs(low), abs(high))
@@ -333,8 +331,8 @@ def minmax(utilities: FloatArray) -> FloatArray:
 
 
 def _cell_factors(
-    groups: Codes, labels: Codes, counted: FloatArray | None, *, logarithms: bool = False
-) -> FloatArray:
+    groups: Integers, labels: Integers, counted: Floats | None, *, logarithms: bool = False
+) -> Floats:
     """Return every row's factor P(z) P(y) / P(z, y); 1 where the cell has no weight."""
     z, y = (np.bincount(codes, counted).astype(np.float64) for codes in (groups, labels))
     cells = groups * len(y) + labels

@@ -13,6 +13,7 @@ from imblearn.utils import check_target_type
 
 from fado._checks import check_share
 from fado._messages import insert_parameters, list_names, warn_user
+from fado._typing import Bools, Floats, Integers
 from fado.interventions._base import BaseIntervention, TrainingSet, occurring, warn_of_small
 from fado.tabular import (
     MIN_GROUP_SIZE,
@@ -23,10 +24,6 @@ from fado.tabular import (
     take_rows,
 )
 from fado.utility import LinearUtility
-
-Bools = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
 
 _THICK = 20  # a group with less than 1 / _THICK of the compared rows is thin
 _HALVINGS = 40  # of the interval of rates: finer than one row in 10^12
@@ -72,7 +69,7 @@ class PrevalenceSampling:
         positive: Bools,
         groups: Groups,
         strength: float = 1.0,
-        sample_weight: FloatArray | None = None,
+        sample_weight: Floats | None = None,
         min_group_size: int = MIN_GROUP_SIZE,
     ) -> None:
         self._groups, self._positive, self._weights = groups, positive, sample_weight
@@ -113,7 +110,7 @@ class PrevalenceSampling:
             marked[rows] = True
         return marked
 
-    def dropped(self, utilities: FloatArray | None, shuffled: Rows) -> Bools:
+    def dropped(self, utilities: Floats | None, shuffled: Integers) -> Bools:
         """Mark the rows that are dropped: in each group the negatives of least utility.
 
         Parameters
@@ -203,7 +200,7 @@ class PrevalenceSampling:
             )
 
     @cached_property
-    def _negatives(self) -> dict[int, Rows]:
+    def _negatives(self) -> dict[int, Integers]:
         """The negatives of the groups that lose some."""
         return {
             int(group): np.flatnonzero(~self._positive & (self._groups.codes == group))
@@ -246,7 +243,7 @@ class PrevalenceSampling:
         """Return how many negatives are dropped for a rate, or their weight; it rises with the rate."""
         return float((self.negatives - self._kept_at(rate)).sum())
 
-    def _kept_at(self, rate: Any) -> FloatArray:
+    def _kept_at(self, rate: Any) -> Floats:
         """Return per group how many negatives are kept for a rate, or their weight."""
         kept = self.negatives.astype(np.float64)
         for group, own in self._rates.items() if rate is not None else ():
@@ -258,7 +255,7 @@ class PrevalenceSampling:
         return kept
 
 
-def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
+def _least(keys: npt.NDArray[Any], count: int, shuffled: Integers) -> Integers:
     """Find the `count` entries with the least keys; `shuffled` breaks ties."""
     limit = np.partition(keys, count - 1)[count - 1]
     below, tied = np.flatnonzero(keys < limit), np.flatnonzero(keys == limit)
@@ -310,7 +307,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         )
 
     def _learned(
-        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         counts = np.bincount(labels.codes[chosen.rows], minlength=len(labels.classes))
         sampling = self._sampling(labels, groups, sample_weight)
@@ -342,7 +339,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return TrainingSet(np.flatnonzero(~sampling.dropped(utilities, shuffled)))
 
     def _sampling(
-        self, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+        self, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> PrevalenceSampling | None:
         """Return which negatives are dropped; None if there is only one group."""
         classes = labels.classes
@@ -465,7 +462,7 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
 
     def _utilities(
         self, problem: Problem, valuation: Any, given: dict[str, Any]
-    ) -> tuple[Any, FloatArray | None]:
+    ) -> tuple[Any, Floats | None]:
         if valuation is None:
             sampling = self._sampling(problem.labels, problem.groups, problem.sample_weight)
             if sampling is None or not sampling.shrinking.any():

@@ -9,15 +9,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from fado._typing import Bools, Floats, Integers
 from fado.engine import Scorer
 from fado.metrics import Budget
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +38,11 @@ class KnownRows:
     fado.interventions.EvaluatedRows : Returns such rows.
     """
 
-    scores: FloatArray
-    group_probabilities: tuple[FloatArray, FloatArray]
+    scores: Floats
+    group_probabilities: tuple[Floats, Floats]
     positive: Bools
-    groups: Codes
-    weights: FloatArray
+    groups: Integers
+    weights: Floats
 
 
 class EvaluatedRows:
@@ -97,18 +93,18 @@ class EvaluatedRows:
 
     def __init__(
         self,
-        scores: FloatArray,
+        scores: Floats,
         positive: Bools,
-        groups: Codes,
+        groups: Integers,
         *,
         n_compared: int,
         budget: Budget,
-        weights: FloatArray | None = None,
+        weights: Floats | None = None,
         seed: int = 0,
-        group_probabilities: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
-        known_groups: Codes | None = None,
+        group_probabilities: Callable[[], tuple[Floats, Floats]] | None = None,
+        known_groups: Integers | None = None,
         training: Callable[[], KnownRows] | None = None,
-        teach: Callable[[FloatArray, FloatArray | None], tuple[Scorer, FloatArray]] | None = None,
+        teach: Callable[[Floats, Floats | None], tuple[Scorer, Floats]] | None = None,
         scorers: Callable[[], tuple[Scorer, Scorer]] | None = None,
     ) -> None:
         self.scores, self.positive, self.groups = scores, positive, groups
@@ -124,12 +120,12 @@ class EvaluatedRows:
         return len(self.positive)
 
     @property
-    def group_probabilities(self) -> tuple[FloatArray, FloatArray]:
+    def group_probabilities(self) -> tuple[Floats, Floats]:
         """Each row's group probabilities, if its label is negative and if it is positive; needs a fit."""
         return self.once("groups", self._asked(self._group_probabilities, "models of the groups"))
 
     @property
-    def known_groups(self) -> Codes:
+    def known_groups(self) -> Integers:
         """Each row's group, also of test rows; only for interventions with ``needs_group=True``."""
         if self._known_groups is None:
             raise ValueError(
@@ -150,7 +146,7 @@ class EvaluatedRows:
         """The training rows, scored by models of folds that they are not in; takes a fit for each fold."""
         return self.once("training", self._asked(self._training, "training rows"))
 
-    def teach(self, numbers: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    def teach(self, numbers: Floats, weights: Floats | None = None) -> Floats:
         """Train a student, a regressor of the features, on numbers, and predict all rows.
 
         Parameters
@@ -166,9 +162,9 @@ class EvaluatedRows:
         """
         return self.student(numbers, weights)[1]
 
-    def student(self, numbers: FloatArray, weights: FloatArray | None = None) -> tuple[Scorer, FloatArray]:
+    def student(self, numbers: Floats, weights: Floats | None = None) -> tuple[Scorer, Floats]:
         """Do the same as `teach`, and return the student too."""
-        found: tuple[Scorer, FloatArray] = self._asked(self._teach, "training rows")(numbers, weights)
+        found: tuple[Scorer, Floats] = self._asked(self._teach, "training rows")(numbers, weights)
         return found
 
     def scorers(self) -> tuple[Scorer, Scorer]:
@@ -221,7 +217,7 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
     uses_values: ClassVar[bool] = False
     changes: ClassVar[Literal["scores"]] = "scores"
 
-    def rescore(self, rows: EvaluatedRows) -> FloatArray:
+    def rescore(self, rows: EvaluatedRows) -> Floats:
         """Return the new scores of rows, after checks.
 
         Parameters
@@ -260,7 +256,7 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
         return cls.scorer is not BaseScoreIntervention.scorer
 
     @abstractmethod
-    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+    def _rescore(self, rows: EvaluatedRows) -> Floats:
         """Compute new scores: arrays in, arrays out."""
 
     def _check_settings(self) -> None:

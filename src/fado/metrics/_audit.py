@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from fado._checks import check_count
 from fado._messages import insert_parameters
+from fado._typing import Bools, Floats
 from fado.metrics._evaluate import evaluate
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
-    Bools,
-    Floats,
     Target,
     as_scores,
     check_between,
@@ -28,7 +27,6 @@ from fado.metrics._inputs import (
     rows_of_weight,
 )
 from fado.metrics._intervals import (
-    Floats64,
     MeasuredRows,
     effective_sizes,
     lower_limits,
@@ -307,7 +305,7 @@ def _decide(
     max_fpr: float,
     threshold: float | None,
     budget: Any,
-    weights: Floats64 | None,
+    weights: Floats | None,
 ) -> tuple[Bools, Floats | None, dict[str, Any]]:
     """Return the selected rows, the scores if given, and how decisions were made."""
     from fado.tabular import one_column
@@ -394,7 +392,7 @@ class _Rows:
     positive: Bools | None
     selected: Bools
     scores: Floats | None
-    weights: Floats64 | None
+    weights: Floats | None
     error: float
 
 
@@ -459,7 +457,7 @@ class _Part:
             columns[f"impact_ratio{end}"] = own
         return pd.DataFrame({**columns, "compared": self._compared, "reason": self._reasons})
 
-    def _impact(self) -> tuple[Floats64, Floats64, Floats64]:
+    def _impact(self) -> tuple[Floats, Floats, Floats]:
         """Return each compared group's selection rate over the highest one, with limits over all pairs."""
         shares, sizes = self._shares["selection_rate"]
         ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
@@ -479,7 +477,7 @@ class _Part:
         low[own], high[own] = np.minimum(lower.min(axis=1), 1.0), np.minimum(upper.min(axis=1), 1.0)
         return ratio, low, high
 
-    def _measured(self, rate: str) -> tuple[list[str], Floats64, Floats64]:
+    def _measured(self, rate: str) -> tuple[list[str], Floats, Floats]:
         """Return names, rates and sizes of the compared groups that have the rate."""
         shares, sizes = self._shares[rate]
         own = np.flatnonzero(self._compared & np.isfinite(shares))
@@ -501,7 +499,7 @@ class _Part:
         columns = ["attribute", "ratio", "value", "low", "high", "lowest", "highest", "reason"]
         return pd.DataFrame(told, columns=columns)
 
-    def _why_undefined(self, rate: str, shares: Floats64) -> str:
+    def _why_undefined(self, rate: str, shares: Floats) -> str:
         empty, none = RATES[rate]
         if rate != "selection_rate" and self._rows.positive is None:
             return "there are no labels"

@@ -10,12 +10,9 @@ import numpy as np
 from fado._checks import check_count
 from fado._compat import generator_from
 from fado._messages import insert_parameters, list_names
+from fado._typing import Bools, Floats, Integers
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
-    Bools,
-    Floats,
-    Integers,
-    Weights,
     check_between,
     compared_among,
     leave_out,
@@ -191,7 +188,7 @@ def measure(
     n_boot: int = 0,
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
     threshold: float | None = None,
-    sample_weight: Weights | None = None,
+    sample_weight: Floats | None = None,
     left_out: Bools | None = None,
     confidence: float = 0.95,
     budget: Budget | None = None,

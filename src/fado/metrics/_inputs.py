@@ -13,14 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._messages import COMPARE_TARGET, warn_user
+from fado._typing import Bools, Floats
 
 if TYPE_CHECKING:
     from fado.tabular import Groups, Variable
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.floating[Any]]
-Integers = NDArray[np.int64]
-Weights = NDArray[np.float64]
 
 MIN_GROUP_SIZE = 30  # as `fado.tabular` has it
 
@@ -101,7 +98,7 @@ def as_scores(scores: Any, n_rows: int) -> Floats:
 
 def read_scored(
     y_true: Any, scores: Any, pos_label: Any, sample_weight: Any
-) -> tuple[Bools, Floats, Weights | None]:
+) -> tuple[Bools, Floats, Floats | None]:
     """Return labels, scores and weights of the same rows."""
     from fado.tabular import weights_of
 
@@ -132,7 +129,7 @@ def warn_undefined(message: str) -> None:
 
 
 def rows_of_weight(
-    weights: Weights | None, positive: Bools, *columns: NDArray[Any], by_label: bool = True
+    weights: Floats | None, positive: Bools, *columns: NDArray[Any], by_label: bool = True
 ) -> tuple[Any, ...]:
     """Leave out rows of weight 0, and the weights if all others are equal.
 

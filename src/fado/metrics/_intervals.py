@@ -27,14 +27,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fado._messages import list_names
-from fado.metrics._inputs import Bools, Floats, Integers, Weights
+from fado._typing import Bools, Floats, Integers
 from fado.metrics._rates import RATIOS, GroupCounts, Rate, compared_counts, count_by_group
 from fado.metrics._threshold import Budget, predicted_positive
 
-Floats64 = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 _PAIRS_AT_ONCE = 1_000_000  # pairs of groups held in memory, times draws
@@ -47,7 +45,7 @@ ROUNDING = 1e-12
 _RATES = {name: RATIOS[f"{name}_ratio"] for name in ("fpr", "tpr", "selection_rate")}  # over all groups
 
 
-def share_limits(shares: Floats64, sizes: Floats64, error: float | Floats64) -> tuple[Floats64, Floats64]:
+def share_limits(shares: Floats, sizes: Floats, error: float | Floats) -> tuple[Floats, Floats]:
     """Return Clopper and Pearson's lower and upper limits of shares.
 
     Parameters
@@ -78,7 +76,7 @@ def share_limits(shares: Floats64, sizes: Floats64, error: float | Floats64) -> 
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
-def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
+def lower_ratio_limit(shares: Floats, sizes: Floats, error: float) -> float:
     """Return a lower limit of the lowest true share over the highest, at a threshold that is known.
 
     It is the least over all ordered pairs of groups, each from Jeffreys' limits of its two shares. All pairs
@@ -108,8 +106,8 @@ def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
 
 
 def effective_sizes(
-    events: Floats64, members: Floats64, squared_events: Floats64, squared_members: Floats64
-) -> Floats64:
+    events: Floats, members: Floats, squared_events: Floats, squared_members: Floats
+) -> Floats:
     """Return the effective number of weighted rows for the variance of their share.
 
     Parameters
@@ -136,7 +134,7 @@ def effective_sizes(
 
 
 def ratio_limits(
-    shares: Floats64, sizes: Floats64, error: float, elsewhere: Floats64 | None = None
+    shares: Floats, sizes: Floats, error: float, elsewhere: Floats | None = None
 ) -> tuple[float, float]:
     """Return limits of the lowest true share over the highest.
 
@@ -176,7 +174,7 @@ def ratio_limits(
     return least, most
 
 
-def ratio_interval(events: Floats64, sizes: Floats64, error: float) -> Bounds:
+def ratio_interval(events: Floats, sizes: Floats, error: float) -> Bounds:
     """Return limits of the lowest true share over the highest, if groups have enough events.
 
     Parameters
@@ -219,23 +217,21 @@ def is_above(number: float, line: float) -> bool:
     return bool(number >= line - ROUNDING)
 
 
-def lower_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
+def lower_limits(shares: Floats, low: Floats, high: Floats, lowest: Integers) -> Floats:
     """Return the lower limit of each chosen group's share over every group's."""
     above, _, sum_of_both = _recovered(shares, low, high, lowest)
     with np.errstate(invalid="ignore"):
         return np.where(above > 0, above / sum_of_both, 0.0)
 
 
-def upper_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
+def upper_limits(shares: Floats, low: Floats, high: Floats, lowest: Integers) -> Floats:
     """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
     _, below, sum_of_both = _recovered(shares, high, low, lowest)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, sum_of_both / below, np.inf)
 
 
-def _recovered(
-    shares: Floats64, own: Floats64, other: Floats64, lowest: Integers
-) -> tuple[Floats64, Floats64, Floats64]:
+def _recovered(shares: Floats, own: Floats, other: Floats, lowest: Integers) -> tuple[Floats, Floats, Floats]:
     """Return what limits of pairs are made of, from one end of each chosen share and one of every share."""
     product = shares[..., lowest, np.newaxis] * shares[..., np.newaxis, :]
     above = (own * (2 * shares - own))[..., lowest, np.newaxis]
@@ -250,9 +246,7 @@ class _Moving:
     one falls at most by the largest change between its two rates.
     """
 
-    def __init__(
-        self, shares: Floats64, sizes: Floats64, elsewhere: Floats64, error: float, n_pairs: int
-    ) -> None:
+    def __init__(self, shares: Floats, sizes: Floats, elsewhere: Floats, error: float, n_pairs: int) -> None:
         from scipy.special import ndtri
 
         self._here, self._drawn = (
@@ -264,17 +258,17 @@ class _Moving:
         self._correction = float(ndtri(error / n_pairs) / ndtri(error))
         self._at_once = max(1, _PAIRS_AT_ONCE // len(elsewhere))
 
-    def least(self, low: Floats64, above: Integers, below: Integers, known: float) -> float:
+    def least(self, low: Floats, above: Integers, below: Integers, known: float) -> float:
         """Return the least of the lower limits of pairs and of one that is known."""
         floor = low * np.exp(-(self._fall[above] + self._rise[below]))
         return self._least_of(self._lower, floor, (low, above, below), known)
 
-    def most(self, high: Floats64, above: Integers, below: Integers, known: float) -> float:
+    def most(self, high: Floats, above: Integers, below: Integers, known: float) -> float:
         """Return the least of the upper limits of pairs and of one that is known."""
         return self._least_of(self._upper, high, (high, above, below), known)
 
     def _least_of(
-        self, widened: Callable[..., Floats64], floor: Floats64, pairs: tuple[Any, ...], known: float
+        self, widened: Callable[..., Floats], floor: Floats, pairs: tuple[Any, ...], known: float
     ) -> float:
         """Return the least widened limit, none of which is below its floor; the lowest floor comes first."""
         first = int(np.argmin(floor))
@@ -287,21 +281,21 @@ class _Moving:
             known = min(known, float(widened(*(part[batch] for part in pairs)).min()))
         return known
 
-    def _lower(self, low: Floats64, above: Integers, below: Integers) -> Floats64:
+    def _lower(self, low: Floats, above: Integers, below: Integers) -> Floats:
         here, drawn = self._ratios(above, below)
         down = np.maximum(here - np.quantile(drawn, self._error, axis=0, method="lower"), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             own = np.maximum(here - np.log(low), 0.0)
             return np.where(low > 0, low * np.exp(own - np.hypot(own, down)), 0.0)
 
-    def _upper(self, high: Floats64, above: Integers, below: Integers) -> Floats64:
+    def _upper(self, high: Floats, above: Integers, below: Integers) -> Floats:
         here, drawn = self._ratios(above, below)
         up = np.maximum(np.quantile(drawn, 1 - self._error, axis=0, method="higher") - here, 0.0)
         up *= self._correction
         own = np.maximum(np.log(high) - here, 0.0)
         return high * np.exp(np.hypot(own, up) - own)
 
-    def _ratios(self, above: Integers, below: Integers) -> tuple[Floats64, Floats64]:
+    def _ratios(self, above: Integers, below: Integers) -> tuple[Floats, Floats]:
         """Return the logarithms of the pairs' ratios, here and at each threshold that was drawn."""
         return self._here[above] - self._here[below], self._drawn[:, above] - self._drawn[:, below]
 
@@ -314,7 +308,7 @@ class MeasuredRows:
     scores: Floats
     codes: Integers
     n_groups: int
-    weights: Weights | None
+    weights: Floats | None
     threshold: float
 
     def __post_init__(self) -> None:
@@ -324,7 +318,7 @@ class MeasuredRows:
         self.counts = count_by_group(*counted, self.weights)
         self._squares = self.counts if self.weights is None else count_by_group(*counted, self.weights**2)
 
-    def shares(self, rate: Rate) -> tuple[Floats64, Floats64]:
+    def shares(self, rate: Rate) -> tuple[Floats, Floats]:
         """Return a rate of every group, NaN without members, and its effective number of members."""
         counts = rate.counts(self.counts)
         return shares_in(rate, self.counts), effective_sizes(*counts, *rate.counts(self._squares))
@@ -335,14 +329,14 @@ class MeasuredRows:
         return float(sums[0] / sums[1]), float(effective_sizes(*map(np.asarray, sums)))
 
 
-def shares_in(rate: Rate, counts: GroupCounts) -> Floats64:
+def shares_in(rate: Rate, counts: GroupCounts) -> Floats:
     """Return a rate of every group, NaN without members; a leading axis may hold several counts."""
     events, members = rate.counts(counts)
     with np.errstate(invalid="ignore"):
         return np.asarray(events / members, dtype=np.float64)
 
 
-def share_of_all_in(rate: Rate, counts: GroupCounts) -> Floats64:
+def share_of_all_in(rate: Rate, counts: GroupCounts) -> Floats:
     """Return a rate over all groups; a leading axis may hold several counts."""
     events, members = rate.counts(counts)
     return np.asarray(events.sum(axis=-1) / members.sum(axis=-1), dtype=np.float64)
@@ -467,7 +461,7 @@ def _ratio_bounds(
     return _NONE, [int(np.argmin(shares * sizes))] if high - low > TELLS_NOTHING else []
 
 
-def _too_few(seen: Floats64, sizes: Floats64) -> Sequence[int]:
+def _too_few(seen: Floats, sizes: Floats) -> Sequence[int]:
     """Return the groups with too few events for an interval.
 
     Mainly the expected events decide: intervals only for groups that have events by chance would have less
@@ -504,7 +498,7 @@ def _told_budget(budget: Budget) -> str:
     return f"`max_fpr` {budget.limit:g}" if budget.kind == "fpr" else str(budget)
 
 
-def _effective(weights: Weights | None) -> str:
+def _effective(weights: Floats | None) -> str:
     return "" if weights is None else " by effective number"
 
 
@@ -515,7 +509,7 @@ def draw_thresholds(
     share: float,
     n_draws: int,
     rng: np.random.Generator,
-    weights: Weights | None = None,
+    weights: Floats | None = None,
     n_effective: float | None = None,
 ) -> Floats:
     """Return possible population thresholds: each is one of the scores, or the next float above all."""
@@ -543,7 +537,7 @@ def count_at(
     scores: Floats,
     codes: Integers,
     n_groups: int,
-    weights: Weights | None = None,
+    weights: Floats | None = None,
 ) -> GroupCounts:
     """Return the confusion counts of every group at each of many thresholds, from one pass over the rows."""
     levels, place = np.unique(thresholds, return_inverse=True)

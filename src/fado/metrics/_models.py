@@ -12,15 +12,9 @@ from numpy.typing import NDArray
 
 from fado._checks import check_choice, check_share
 from fado._messages import closest_names, insert_parameters, list_names, warn_user
+from fado._typing import Bools
 from fado.metrics._evaluate import evaluate, measure
-from fado.metrics._inputs import (
-    MIN_GROUP_SIZE,
-    Bools,
-    as_scores,
-    compared_among,
-    encode_target,
-    read_groups,
-)
+from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, compared_among, encode_target, read_groups
 from fado.metrics._rates import RATIO_NAMES
 from fado.metrics._threshold import Budget
 

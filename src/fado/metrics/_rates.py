@@ -7,11 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._messages import insert_parameters, list_names
+from fado._typing import Bools, Floats, Integers
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
-    Bools,
-    Integers,
-    Weights,
     encode_predictions,
     encode_target,
     leave_out,
@@ -254,7 +252,7 @@ def equalized_odds_ratio(
 
 
 def count_by_group(
-    positive: Bools, predicted: Bools, codes: Integers, n_groups: int, weights: Weights | None = None
+    positive: Bools, predicted: Bools, codes: Integers, n_groups: int, weights: Floats | None = None
 ) -> GroupCounts:
     """Return the confusion counts of every group; with weights, their sums."""
 

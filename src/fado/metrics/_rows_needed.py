@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from fado._typing import Floats
 from fado.metrics._intervals import (
     ENOUGH_EXPECTED,
     ENOUGH_SEEN,
     ROUNDING,
     TELLS_NOTHING,
-    Floats64,
     lower_limits,
     share_limits,
     upper_limits,
@@ -123,7 +123,7 @@ def rows_needed(counts: GroupCounts, lines: Mapping[str, float], error: float) -
     return least_times(share_decided, _MOST_TIMES)
 
 
-def _counts_of(cells: Floats64) -> GroupCounts:
+def _counts_of(cells: Floats) -> GroupCounts:
     """Return the counts of cells: rows of each label that are refused or selected, for many draws."""
     true_negatives, false_positives, false_negatives, true_positives = np.moveaxis(cells, 1, 0)
     return GroupCounts(
@@ -131,7 +131,7 @@ def _counts_of(cells: Floats64) -> GroupCounts:
     )
 
 
-def _many_ratio_intervals(events: Floats64, sizes: Floats64, error: float) -> tuple[Floats64, Floats64]:
+def _many_ratio_intervals(events: Floats, sizes: Floats, error: float) -> tuple[Floats, Floats]:
     """Return what `ratio_interval` gives for each row of counts, of shape (n_draws, n_groups)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         pooled = events.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
@@ -151,7 +151,7 @@ def _many_ratio_intervals(events: Floats64, sizes: Floats64, error: float) -> tu
     return np.where(known & enough.all(axis=1), least, np.nan), np.where(known, most, np.nan)
 
 
-def _quick_limits(shares: Floats64, sizes: Floats64, error: Floats64) -> tuple[Floats64, Floats64]:
+def _quick_limits(shares: Floats, sizes: Floats, error: Floats) -> tuple[Floats, Floats]:
     """Return limits of shares, from the normal distribution for so many events that it does not matter."""
     from scipy.special import ndtri
 

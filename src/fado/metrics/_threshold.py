@@ -10,15 +10,8 @@ import numpy as np
 
 from fado._checks import MOST_ROWS, check_choice
 from fado._messages import insert_parameters
-from fado.metrics._inputs import (
-    Bools,
-    Floats,
-    Weights,
-    check_between,
-    read_scored,
-    rows_of_weight,
-    warn_undefined,
-)
+from fado._typing import Bools, Floats
+from fado.metrics._inputs import check_between, read_scored, rows_of_weight, warn_undefined
 from fado.metrics._rates import fpr_ratio
 
 Kind = Literal["fpr", "selection_rate", "top_k", "threshold"]
@@ -109,7 +102,7 @@ class Budget:
             raise ValueError(f"`budget` must be of kind {' or '.join(map(repr, KINDS))}, got {kind!r}.")
         return cls(kind, limit)
 
-    def threshold(self, positive: Bools, scores: Floats, weights: Weights | None = None) -> float:
+    def threshold(self, positive: Bools, scores: Floats, weights: Floats | None = None) -> float:
         """Return the lowest score that keeps the budget, or the next float above all scores.
 
         Rows of equal scores are all at or above the threshold, or all below it, so the budget is never
@@ -314,7 +307,7 @@ def predicted_positive(scores: Floats, threshold: float) -> Bools:
 
 
 def _lowest_threshold(
-    positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
+    positive: Bools, scores: Floats, max_fpr: float, weights: Floats | None = None
 ) -> float:
     """Return the lowest score that keeps a budget of false positives, or the next float above all scores."""
     negatives = scores[~positive]

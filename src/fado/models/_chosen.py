@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fado._checks import check_choice
 from fado._records import label_from, label_to
 from fado._storage import replacing
+from fado._typing import Bools, Floats
 from fado.engine import Scorer
 from fado.metrics import predicted_positive, predictions_frame
 from fado.models._card import card_content, exceeded
@@ -27,9 +28,6 @@ from fado.tabular import Problem, Table, check_known, group_rows, read_problem
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class ChosenModel:
@@ -219,7 +217,7 @@ class ChosenModel:
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def score_rows(self, X: Any) -> FloatArray:
+    def score_rows(self, X: Any) -> Floats:
         """Return the score of every row; higher scores are decided positive first.
 
         Without an intervention, the score is the estimator's probability of the positive label. After an
@@ -237,7 +235,7 @@ class ChosenModel:
         """
         return self._score(Table.from_input(X))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any) -> Floats:
         """Return 1 minus the score and the score of every row, in the order of `classes_`.
 
         They are probabilities only if the scores are; see `score_rows`.
@@ -250,7 +248,7 @@ class ChosenModel:
         """Return the positive label for rows that score at least `threshold_`, else the negative label."""
         return self.decide(self.score_rows(X))
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any) -> Floats:
         """Return the distance of every score from `threshold_`, positive on the side of ``classes_[1]``."""
         above = self.score_rows(X) - self.threshold_
         return above if self._positive else -above
@@ -282,7 +280,7 @@ class ChosenModel:
             "`sklearn.frozen.FrozenEstimator(model)`."
         )
 
-    def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
+    def decide(self, scores: Floats) -> npt.NDArray[Any]:
         """Return the decision for every score at `threshold_`.
 
         Parameters
@@ -443,7 +441,7 @@ class ChosenModel:
 
     def _validated(
         self, X: Any, y: Any, sensitive_features: Any, unknown: Any
-    ) -> tuple[Problem, BoolArray, FloatArray]:
+    ) -> tuple[Problem, Bools, Floats]:
         """Read rows with labels and groups: the problem, which rows are positive, and their scores."""
         unknown = self.facts_.unknown if unknown is None else unknown
         problem = read_problem(X, y, sensitive_features, unknown=unknown)
@@ -452,7 +450,7 @@ class ChosenModel:
         check_known(problem.protected)
         return problem, is_positive(problem, self.labels), self._score(problem.table)
 
-    def _score(self, table: Table) -> FloatArray:
+    def _score(self, table: Table) -> Floats:
         if table.n_rows == 0:
             raise ValueError("`X` has no rows (n_samples = 0): give at least one.")
         scores = self.scorer.score(table)

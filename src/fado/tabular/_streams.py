@@ -14,11 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fado._storage import replacing
+from fado._typing import Integers
 from fado.tabular._column import Column
 from fado.tabular._table import Table
-
-Rows = npt.NDArray[np.integer[Any]]
-Codes = npt.NDArray[np.int64]
 
 _PENDING = 1 << 16  # texts in memory before repeated ones are dropped
 _SLACK = 1.25  # times the requested rows are in memory before some are dropped
@@ -26,7 +24,7 @@ _LEVELS = b"fado.levels"
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
 
 
-def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
+def row_hash(seed: int, rows: Integers) -> npt.NDArray[np.uint64]:
     """Return a pseudo-random number for each row, different for all rows.
 
     The k rows of the smallest numbers are a random sample of k rows, and part of every larger such sample.
@@ -48,7 +46,7 @@ def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
     return _mixed_rows(key[0], rows)
 
 
-def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
+def _mixed_rows(key: np.uint64, rows: Integers) -> npt.NDArray[np.uint64]:
     """Apply one step of splitmix64 to each row's position under a key."""
     numbers = rows.astype(np.uint64)
     numbers ^= key
@@ -61,8 +59,8 @@ def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
 
 
 def deal_rows(
-    cells: Codes, shares: Sequence[float], generator: np.random.Generator, blocks: Codes | None = None
-) -> Codes:
+    cells: Integers, shares: Sequence[float], generator: np.random.Generator, blocks: Integers | None = None
+) -> Integers:
     """Return the number of each row's part; every part gets its share of every cell.
 
     Parameters

@@ -21,9 +21,8 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names
+from fado._typing import Integers
 from fado.tabular._column import Column, column_from, is_frame
-
-Rows = npt.NDArray[np.int64]
 
 _UNNAMED = r"__index_level_\d+__"  # what pandas calls an index without a name
 
@@ -279,7 +278,7 @@ def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     return values[rows]  # numpy and polars
 
 
-def read_rows(given: Any, n_rows: int, what: str) -> Rows:
+def read_rows(given: Any, n_rows: int, what: str) -> Integers:
     """Read which rows a user selects: their positions, in the given order, or a mask over all rows.
 
     Examples
@@ -306,7 +305,9 @@ def read_rows(given: Any, n_rows: int, what: str) -> Rows:
     return array.astype(np.int64)
 
 
-def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> list[tuple[Rows, Rows]]:
+def read_folds(
+    cv: Any, n_rows: int, labels: Any = None, blocks: Any = None
+) -> list[tuple[Integers, Integers]]:
     """Read folds as scikit-learn accepts them, except a number of folds: the rows of each, ascending.
 
     `cv` is a splitter, or pairs of positions of rows or masks; a splitter may use labels and blocks. No fold
@@ -351,7 +352,7 @@ def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> 
     return folds
 
 
-def _rows_of_fold(part: Any, n_rows: int, what: str) -> Rows:
+def _rows_of_fold(part: Any, n_rows: int, what: str) -> Integers:
     rows = np.sort(read_rows(part, n_rows, what))
     if not len(rows):
         raise ValueError(f"{what}: a fold needs at least one row, got none.")
@@ -361,7 +362,7 @@ def _rows_of_fold(part: Any, n_rows: int, what: str) -> Rows:
     return rows
 
 
-def _check_apart(number: int, train: Rows, validation: Rows, blocks: Any) -> None:
+def _check_apart(number: int, train: Integers, validation: Integers, blocks: Any) -> None:
     """Refuse a fold that trains on rows that it validates."""
     both = np.intersect1d(train, validation, assume_unique=True)
     if len(both):

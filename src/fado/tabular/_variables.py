@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, list_names, plain_number, warn_user
+from fado._typing import Integers
 from fado.tabular._column import Column, is_label
 
 Kind = Literal["classes", "continuous"]
 
-Codes = npt.NDArray[np.int64]
 
 MIN_GROUP_SIZE = 30  # rows
 SMALL_SHARE = 0.01  # of the table
@@ -310,7 +310,7 @@ class Groups:
     array([ True,  True,  True, False])
     """
 
-    codes: Codes
+    codes: Integers
     names: tuple[str, ...]
     titles: tuple[str, ...]
     unknown: int | None = None
@@ -319,7 +319,7 @@ class Groups:
         return len(self.names)
 
     @property
-    def sizes(self) -> Codes:
+    def sizes(self) -> Integers:
         """The number of rows of each group."""
         return np.bincount(self.codes, minlength=len(self))
 

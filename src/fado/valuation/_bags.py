@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from fado._checks import check_count
 from fado._memory import free_memory
+from fado._typing import Integers
 from fado.tabular import Problem, Variable
-
-Rows = npt.NDArray[np.int32]
 
 MOST_BAGS = 100_000
 _BYTES = 4  # of a row's position
@@ -101,7 +100,7 @@ def out_of_bag_sets(
     strata: npt.NDArray[np.int64],
     generator: np.random.Generator,
     blocks: npt.NDArray[np.int64] | None = None,
-) -> list[Rows]:
+) -> list[Integers]:
     """Draw the out-of-bag rows of every bag.
 
     Consecutive bags tile one permutation of the rows after another, so every row is left out equally often,

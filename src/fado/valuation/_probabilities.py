@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._typing import Floats
 from fado.engine import Scorer, both_classes
 from fado.tabular import Table, Variable
-
-FloatArray = npt.NDArray[np.float64]
 
 UNSEEN, NOT_TOLD = -1, -2  # the codes of a class that no model has learnt, and of a missing label
 _SLACK = 1e-4  # of the sum of probabilities in single precision
@@ -57,7 +56,7 @@ class RowsToScore:
     scored_by: npt.NDArray[np.bool_] | None = None
 
 
-def normalised_entropy(probabilities: npt.ArrayLike) -> FloatArray:
+def normalised_entropy(probabilities: npt.ArrayLike) -> Floats:
     """Return the Shannon entropy of predicted distributions, of shape (n,) or (n, K), divided by its maximum.
 
     Examples
@@ -76,14 +75,14 @@ def normalised_entropy(probabilities: npt.ArrayLike) -> FloatArray:
     return np.clip(-total / np.log2(n_classes), 0.0, 1.0) + 0.0  # + 0.0: no negative zero
 
 
-def _p_log2_p(p: FloatArray) -> FloatArray:
+def _p_log2_p(p: Floats) -> Floats:
     """Compute p log2(p), which is 0 at p = 0."""
     logarithm = np.zeros_like(p)
     np.log2(p, out=logarithm, where=p != 0)
     return p * logarithm
 
 
-def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> FloatArray:
+def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> Floats:
     """Read probabilities of G classes: (n,), (n, G), or (n, K, G) at K labels of the target."""
     p = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)  # it is kept
     if p.ndim not in (1, 2, 3 if n_labels else 1) or (p.ndim > 1 and p.shape[-1] < 2):
@@ -105,7 +104,7 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
 
 def entropies_of(
     p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike]
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return values and probabilities by variable, in the form of `Valuation`, from predictions."""
     likely = read_probabilities("y", p_y)
     n_rows, n_labels = likely.shape
@@ -120,14 +119,14 @@ def entropies_of(
     return values, probabilities
 
 
-def own_label_probability(probabilities: FloatArray, codes: npt.NDArray[np.integer]) -> FloatArray:
+def own_label_probability(probabilities: Floats, codes: npt.NDArray[np.integer]) -> Floats:
     """Pick from every row the probability of its own class."""
     if probabilities.ndim == 1:
         return np.where(codes == 1, probabilities, 1.0 - probabilities)
     return probabilities[np.arange(len(codes)), codes]
 
 
-def log_losses(own_label: npt.NDArray[np.floating]) -> FloatArray:
+def log_losses(own_label: npt.NDArray[np.floating]) -> Floats:
     """Return the log-loss of every row, from the probability of its own label, clipped as scikit-learn does.
 
     Examples
@@ -136,11 +135,11 @@ def log_losses(own_label: npt.NDArray[np.floating]) -> FloatArray:
     array([36.044,  0.693,  0.   ])
     """
     margin = np.finfo(own_label.dtype).eps
-    losses: FloatArray = -np.log(np.clip(own_label, margin, 1 - margin))
+    losses: Floats = -np.log(np.clip(own_label, margin, 1 - margin))
     return losses
 
 
-def what_is_wrong(variable: Variable, n_rows: int, predicted: FloatArray) -> str:
+def what_is_wrong(variable: Variable, n_rows: int, predicted: Floats) -> str:
     """Describe what is wrong with predictions; empty if nothing is."""
     many = len(variable.classes)
     classes = variable.kind == "classes"
@@ -164,8 +163,8 @@ def what_is_wrong(variable: Variable, n_rows: int, predicted: FloatArray) -> str
 
 
 def row_statistics(
-    variable: Variable, predicted: FloatArray, labels: npt.NDArray[Any] | None, training_mean: float
-) -> tuple[FloatArray, FloatArray]:
+    variable: Variable, predicted: Floats, labels: npt.NDArray[Any] | None, training_mean: float
+) -> tuple[Floats, Floats]:
     """Turn predictions into what is averaged over models: the uncertainty, and the agreement with labels.
 
     For classes they are the entropy and the probability of the row's own class, for numbers the distances
@@ -203,7 +202,7 @@ class Moments:
         self._squares = np.zeros(n_rows)
         self._agreement = np.zeros(n_rows)
 
-    def add(self, rows: npt.NDArray[np.integer], values: FloatArray, agreement: FloatArray) -> None:
+    def add(self, rows: npt.NDArray[np.integer], values: Floats, agreement: Floats) -> None:
         """Add one model's numbers for some rows, each row once; NaN values do not count."""
         finite = np.isfinite(values)
         if not finite.all():
@@ -216,12 +215,12 @@ class Moments:
         self._agreement[rows] += (agreement - self._agreement[rows]) / count
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Floats:
         """Mean over the models; NaN for a row that no model scored."""
         return np.where(self.count > 0, self._mean, np.nan)
 
     @property
-    def standard_error(self) -> FloatArray:
+    def standard_error(self) -> Floats:
         """Standard error of the mean; NaN for a row scored fewer than two times."""
         error = np.full(len(self.count), np.nan)
         often = self.count > 1
@@ -230,7 +229,7 @@ class Moments:
         return error
 
     @property
-    def agreement(self) -> FloatArray:
+    def agreement(self) -> Floats:
         """Mean agreement over the models; NaN for a row that no model scored."""
         return np.where(self.count > 0, self._agreement, np.nan)
 
@@ -250,7 +249,7 @@ def finish(
     return {"values": mean, "standard_error": error, "counts": moments.count, "agreement": agreement}
 
 
-def largest_known(distances: FloatArray) -> float:
+def largest_known(distances: Floats) -> float:
     """Return the largest distance, or 1 if all are 0, so that dividing by it leaves them 0."""
     known = distances[~np.isnan(distances)]
     largest = float(known.max()) if len(known) else 0.0
@@ -263,7 +262,7 @@ def score_rows(
     """Value rows with models that have not seen them, the target's first: an array per field and variable."""
     n_rows = rows.table.n_rows
     moments = {own.variable.name: Moments(n_rows) for own in kept}
-    means: dict[str, FloatArray] = {}
+    means: dict[str, Floats] = {}
     for own, model, here, predicted in _predictions(rows, kept, stop):
         name = own.variable.name
         labels = rows.labels.get(name)
@@ -286,7 +285,7 @@ def score_rows(
 
 def mean_probabilities(
     rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None = None
-) -> FloatArray:
+) -> Floats:
     """Return the mean probabilities of all classes over the models of the last variable."""
     total: Any = 0.0
     for own, _, _, predicted in _predictions(rows, kept, stop):
@@ -296,7 +295,7 @@ def mean_probabilities(
 
 def _predictions(
     rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None
-) -> Iterator[tuple[VariableModels, KeptModel, npt.NDArray[np.intp], FloatArray]]:
+) -> Iterator[tuple[VariableModels, KeptModel, npt.NDArray[np.intp], Floats]]:
     """Yield the predictions of every model for the rows that it scores, the target's models first.
 
     If a model sees the target and the labels are not known, its predictions are averaged over the labels that
@@ -304,7 +303,7 @@ def _predictions(
     """
     target = kept[0].variable
     labels = rows.labels.get(target.name)
-    likely: dict[int, list[FloatArray]] = {}
+    likely: dict[int, list[Floats]] = {}
     by_bag: dict[int, tuple[npt.NDArray[np.intp], Table]] = {}
     everywhere = np.arange(rows.table.n_rows), rows.table
     for own in kept:
@@ -335,7 +334,7 @@ def _predictions(
             yield own, model, here, predicted
 
 
-def _averaged(scorer: Scorer, table: Table, expected: FloatArray) -> FloatArray:
+def _averaged(scorer: Scorer, table: Table, expected: Floats) -> Floats:
     """Score rows for every label of the target, weighted by its probabilities, or for expected numbers."""
     if expected.ndim == 1:
         return scorer.score(table, expected)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import insert_parameters
+from fado._typing import Floats
 from fado._version import library_versions
 from fado.tabular import Column, attribute_columns, one_column, read_rows
 from fado.valuation._probabilities import entropies_of
@@ -20,7 +21,6 @@ from fado.valuation._provenance import EFFECT, ENTROPY, FIELDS, Provenance, Scal
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
 
 _LONGEST = 60  # characters of a name that are shown
 
@@ -82,16 +82,16 @@ class Valuation:
 
     def __init__(
         self,
-        values: Mapping[str, FloatArray],
-        standard_error: Mapping[str, FloatArray] | None = None,
+        values: Mapping[str, Floats],
+        standard_error: Mapping[str, Floats] | None = None,
         counts: Mapping[str, npt.NDArray[np.integer]] | None = None,
-        agreement: Mapping[str, FloatArray] | None = None,
-        epistemic: Mapping[str, FloatArray] | None = None,
+        agreement: Mapping[str, Floats] | None = None,
+        epistemic: Mapping[str, Floats] | None = None,
         *,
         scales: Mapping[str, Scale] | None = None,
         provenance: Provenance | None = None,
         index: Any = None,
-        probabilities: Mapping[str, FloatArray] | None = None,
+        probabilities: Mapping[str, Floats] | None = None,
     ) -> None:
         fields = zip(FIELDS, (values, standard_error, counts, agreement, epistemic), strict=True)
         self._arrays: dict[str, Any] = {  # columns of a directory are read when they are asked for
@@ -188,7 +188,7 @@ class Valuation:
         return pd.DataFrame({name: self.field(field, name) for name in self.variables}, index=self._index)
 
     @overload
-    def __getitem__(self, key: str) -> FloatArray: ...
+    def __getitem__(self, key: str) -> Floats: ...
 
     @overload
     def __getitem__(self, key: Any) -> Valuation: ...
@@ -549,13 +549,13 @@ def rounded(number: float, scale: Scale) -> float:
     return round(number, 3) if scale.is_unit else float(f"{number:.3g}")
 
 
-def known_quantiles(values: FloatArray, shares: Sequence[float]) -> list[float]:
+def known_quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
     """Return the quantiles of the values that are not NaN; NaN if all are."""
     known = values[~np.isnan(values)]
     return np.quantile(known, shares).tolist() if len(known) else [float("nan")] * len(shares)
 
 
-def _mean(values: FloatArray) -> float:
+def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
@@ -565,7 +565,7 @@ def _plain(text: str) -> str:
     return line if len(text) <= _LONGEST else line + "..."
 
 
-def _as_values(name: str, given: Any) -> FloatArray:
+def _as_values(name: str, given: Any) -> Floats:
     column = given if isinstance(given, Column) else one_column(given, f"values[{name!r}]")
     if column.levels is not None:
         raise TypeError(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fado._checks import check_classifier, check_count, seed_from
 from fado._messages import insert_parameters, warn_user
 from fado._progress import tracked
+from fado._typing import Floats, Integers
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem, read_rows
@@ -23,8 +24,6 @@ from fado.valuation._validation_rows import ValidationRows, check_metrics, read_
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
 
 _KINDS = ("cell", "leaves", "random")
 _MOST_FITS = 100_000
@@ -219,18 +218,18 @@ def removal_effects(
     return pd.concat(frames, ignore_index=True)
 
 
-def _without(whole: Task, removed: Rows) -> Task:
+def _without(whole: Task, removed: Integers) -> Task:
     rows = np.delete(whole.rows, removed)
     return replace(whole, rows=rows, weights=None if whole.weights is None else whole.weights[rows])
 
 
-def _score(removed: Rows, shared: tuple[Engine, Task], stop: threading.Event | None) -> FloatArray:
+def _score(removed: Integers, shared: tuple[Engine, Task], stop: threading.Event | None) -> Floats:
     engine, whole = shared
     scores = engine.fit(_without(whole, removed), stop).scores
     return scores if scores.ndim == 1 else scores[:, 1]
 
 
-def _changes(figures: list[float], n_repeats: int) -> tuple[FloatArray, FloatArray]:
+def _changes(figures: list[float], n_repeats: int) -> tuple[Floats, Floats]:
     """Return a metric's mean over the repeats, for all rows first, and how much each part changes it."""
     by_repeat = np.array(figures).reshape(n_repeats, -1)
     return by_repeat.mean(axis=0), (by_repeat[:, 1:] - by_repeat[:, :1]).mean(axis=0)
@@ -269,7 +268,7 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(compared, orient="index", columns=names)
 
 
-def _agreement(predicted: FloatArray, actual: FloatArray) -> dict[str, float]:
+def _agreement(predicted: Floats, actual: Floats) -> dict[str, float]:
     n_parts, nothing = len(predicted), float("nan")
     if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
         warn_user(
@@ -292,7 +291,7 @@ def _agreement(predicted: FloatArray, actual: FloatArray) -> dict[str, float]:
     return told
 
 
-def _rank_correlation(first: FloatArray, second: FloatArray) -> float:
+def _rank_correlation(first: Floats, second: Floats) -> float:
     """Return Spearman's rank correlation; NaN if either is constant."""
     from scipy.stats import spearmanr
 
@@ -301,7 +300,7 @@ def _rank_correlation(first: FloatArray, second: FloatArray) -> float:
     return float(spearmanr(first, second)[0])
 
 
-def agreement(values: FloatArray, others: FloatArray) -> tuple[float, float]:
+def agreement(values: Floats, others: Floats) -> tuple[float, float]:
     """Return the rank correlation of two values of the same rows, and the overlap of their highest tenths.
 
     Rows that tie for the last places of a tenth belong to it in part.
@@ -318,7 +317,7 @@ def agreement(values: FloatArray, others: FloatArray) -> tuple[float, float]:
     return _rank_correlation(values, others), float(np.minimum(*tenths).sum() / tenths[0].sum())
 
 
-def _in_highest_tenth(values: FloatArray) -> FloatArray:
+def _in_highest_tenth(values: Floats) -> Floats:
     """Return how far each row belongs to the tenth with the highest values, at least one row."""
     n_highest = max(1, round(len(values) / 10))
     last = np.partition(values, -n_highest)[-n_highest]
@@ -347,7 +346,7 @@ def _matching_columns(valuation: Valuation, problem: Problem, validated: Validat
 
 def draw_parts(
     problem: Problem, n_parts: int, seed: int, kinds: Sequence[str] = _KINDS
-) -> list[tuple[str, Rows]]:
+) -> list[tuple[str, Integers]]:
     """Draw parts of the kinds in turn: sorted positions of rows, set by the seed and the part's number.
 
     A cell is a tenth to six tenths of the rows of one label and group. Leaves are half of the rows of a few
@@ -376,7 +375,7 @@ def draw_parts(
     return found
 
 
-def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
+def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Integers]]:
     """Read the parts that a user passes: masks over the rows, or positions."""
     is_one = hasattr(parts, "dtype") and np.ndim(parts) == 1 and np.asarray(parts).dtype.kind in "biu"
     if is_one or isinstance(parts, str) or not isinstance(parts, Iterable):

@@ -25,6 +25,7 @@ from sklearn.base import clone
 from fado._checks import check_count, check_instance
 from fado._progress import tracked
 from fado._records import shorten
+from fado._typing import Floats
 from fado._version import __version__
 from fado.tabular import (
     Problem,
@@ -51,7 +52,6 @@ from fado.valuation.entropy import OutOfBagEntropy
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
 Group = tuple[str, npt.NDArray[np.intp]]  # its name, and the positions of its rows
 
 _ALL_ROWS = "all rows"
@@ -109,7 +109,7 @@ def measure_stability(
     check_alignment(valuation, problem)
     validation = None if given["validation"] is None else read_validation(given["validation"], unknown)
     notes: list[str] = []
-    made: dict[str, list[dict[str, FloatArray]]] = {}
+    made: dict[str, list[dict[str, Floats]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they were given when the values were made
         valuator = _read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
@@ -256,9 +256,7 @@ def _estimate(valuation: Valuation, attributes: Sequence[Variable]) -> pd.DataFr
     return _frame(rows, {"bags": "another run of as many fits, estimated from the standard errors"}, notes)
 
 
-def expected_agreement(
-    values: FloatArray, error: FloatArray, counts: npt.NDArray[np.integer]
-) -> tuple[float, float]:
+def expected_agreement(values: Floats, error: Floats, counts: npt.NDArray[np.integer]) -> tuple[float, float]:
     """Estimate the agreement with values of another run; NaN if all are equal. Unknown counts are many."""
     order = np.lexsort((counts, error, values))  # so that the order of the rows changes nothing
     values, error, counts = values[order], error[order], counts[order]
@@ -357,7 +355,7 @@ def _changed(valuator: Any, **settings: Any) -> Any:
 
 def _value_again(
     valuator: Any, problem: Problem, validation: Problem | None, y: Any, sensitive_features: Any
-) -> dict[str, FloatArray]:
+) -> dict[str, Floats]:
     """Value the rows with another valuator, and return the values by variable."""
     if isinstance(valuator, BaseValuator):
         made = valuator.fit_problem(problem, validation).valuation_
@@ -458,7 +456,7 @@ def _distribution(valuation: Valuation, attributes: Sequence[Variable]) -> dict[
     return {"texts": texts, "points": points, "header": header, "rows": rows}
 
 
-def _figures(values: FloatArray, scale: Scale) -> list[str]:
+def _figures(values: Floats, scale: Scale) -> list[str]:
     known = values[~np.isnan(values)]
     if not len(known):
         return ["none"] * 4

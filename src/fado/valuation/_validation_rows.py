@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fado._checks import check_choice
 from fado._messages import COMPARE_TARGET, list_names, warn_user
+from fado._typing import Bools, Floats
 from fado.metrics import RATIO_NAMES, Budget, measure, predicted_positive
 from fado.tabular import (
     MIN_GROUP_SIZE,
@@ -29,9 +30,6 @@ from fado.tabular import (
 from fado.valuation._probabilities import log_losses
 from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
-
-Bools = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
 
 _PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
 _EVENTS = {
@@ -105,7 +103,7 @@ class ValidationRows:
 
     table: Table
     positive: Bools
-    weights: FloatArray
+    weights: Floats
     attributes: tuple[ValidationGroups, ...]
 
     @property
@@ -117,15 +115,13 @@ class ValidationRows:
         """Return the labels and weights of some rows, without their features and groups."""
         return replace(self, positive=self.positive[rows], weights=self.weights[rows], attributes=())
 
-    def decide(self, scores: FloatArray, max_fpr: float) -> Bools:
+    def decide(self, scores: Floats, max_fpr: float) -> Bools:
         """Predict rows positive from the lowest score that keeps the budget of false positives."""
         return predicted_positive(
             scores, Budget("fpr", max_fpr).threshold(self.positive, scores, self.weights)
         )
 
-    def measure(
-        self, scores: FloatArray, performance: str, fairness: str, max_fpr: float
-    ) -> dict[str, float]:
+    def measure(self, scores: Floats, performance: str, fairness: str, max_fpr: float) -> dict[str, float]:
         """Measure a model by its probabilities: its performance as ``"y"``, and the ratio of every attribute.
 
         More is always better, so a log-loss is negative; accuracy is at a threshold of 0.5; a ratio is
@@ -150,7 +146,7 @@ class ValidationRows:
             figure = -float(np.average(log_losses(of_label), weights=self.weights))
         return {"y": figure, **measured}
 
-    def performance_coefficients(self, performance: str) -> FloatArray:
+    def performance_coefficients(self, performance: str) -> Floats:
         """Return what each row adds to a rate (not a log-loss) if it is predicted positive."""
         if performance == "tpr_at_fpr":
             weights = np.where(self.positive, self.weights, 0.0)
@@ -159,7 +155,7 @@ class ValidationRows:
 
     def ratio_coefficients(
         self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
-    ) -> FloatArray:
+    ) -> Floats:
         """Return what each row adds to a ratio if it is predicted positive, to first order.
 
         `predicted` says how far each row is predicted positive by the model around which the ratio changes,
@@ -216,7 +212,7 @@ class ValidationRows:
 
     def _rates(
         self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Floats, Floats]:
         """Return every group's rate, 0 without members, and how much its members weigh."""
         members, sign = self._members(fairness)
         events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
@@ -250,12 +246,12 @@ def effect_scales(variables: Iterable[str], performance: str, fairness: str) -> 
 
 
 def effect_valuation(
-    effects: FloatArray,
-    errors: FloatArray,
+    effects: Floats,
+    errors: Floats,
     counts: npt.NDArray[np.int32],
     scales: Mapping[str, Scale],
     provenance: Provenance,
-    agreement: FloatArray | None = None,
+    agreement: Floats | None = None,
 ) -> Valuation:
     """Make a valuation of effects and their errors, with one column per variable each."""
     nothing = np.full(len(effects), np.nan)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import closest_names, list_names, warn_user
+from fado._typing import Floats
 from fado.tabular import (
     Problem,
     Table,
@@ -28,8 +29,6 @@ from fado.tabular import (
     names_like,
 )
 from fado.valuation._probabilities import Moments
-
-FloatArray = npt.NDArray[np.float64]
 
 _LEFT_OPEN = 0.05  # of the uncertainty of the classes' shares; on real tables .1 to .93 was left
 _EVIDENCE = 10.0  # rows that two guesses by these shares would disagree on, at the least
@@ -133,9 +132,7 @@ def _disagreement(variable: Variable, rows: npt.NDArray[np.integer]) -> float:
     return float(1.0 - np.square(np.bincount(variable.labels[rows]) / max(len(rows), 1)).sum())
 
 
-def warn_of_giveaways(
-    variable: Variable, mean_value: float, columns: Sequence[str], gains: FloatArray
-) -> None:
+def warn_of_giveaways(variable: Variable, mean_value: float, columns: Sequence[str], gains: Floats) -> None:
     """Warn that features determine an attribute together, naming the features and what to do.
 
     `gains` are what its models gained by splitting on each column and, last, on the target; zeros if unknown.
@@ -159,7 +156,7 @@ def warn_of_giveaways(
     )
 
 
-def _most_gaining(gains: FloatArray) -> list[int]:
+def _most_gaining(gains: Floats) -> list[int]:
     """List the fewest columns that have most of the gain, the largest first."""
     if not gains.sum() > 0:
         return []

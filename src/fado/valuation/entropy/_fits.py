@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from fado._checks import check_probabilities
 from fado._compat import is_classifier, is_regressor
+from fado._typing import Floats, Integers
 from fado.engine import (
     Engine,
     LightGBMEngine,
@@ -44,9 +44,6 @@ from fado.valuation._probabilities import (
     what_is_wrong,
 )
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-
 WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
 _ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer are too few
 _MOST_BAGS = 2  # that are asked, in tables too small to hold as many
@@ -62,11 +59,11 @@ class Bag:
     """The rows that a fit learns from and the rows it scores; None scores those it learnt from."""
 
     number: int
-    in_bag: Rows
-    out_of_bag: Rows | None
+    in_bag: Integers
+    out_of_bag: Integers | None
 
     @property
-    def scored(self) -> Rows:
+    def scored(self) -> Integers:
         """The rows that the fit scores."""
         return self.in_bag if self.out_of_bag is None else self.out_of_bag
 
@@ -82,7 +79,7 @@ class Fit:
     watched: bool = False  # whether losses on unseen rows are noted, by which its pace is chosen
     paced: bool = False  # whether its pace was chosen so
 
-    def task(self, sample_weight: FloatArray | None) -> Task:
+    def task(self, sample_weight: Floats | None) -> Task:
         """Return the fit as a task for an engine: a model learns from the in-bag rows with a known label."""
         rows, scored = self.bag.in_bag, self.bag.out_of_bag
         if self.variable.kind == "continuous":
@@ -100,11 +97,11 @@ class Fit:
 class Outcome:
     """The results of a fit for the rows it scored."""
 
-    values: FloatArray
-    agreement: FloatArray
-    gains: FloatArray | None = None
+    values: Floats
+    agreement: Floats
+    gains: Floats | None = None
     kept: KeptModel | None = None  # if it is wanted
-    probabilities: FloatArray | None = None  # if wanted: (n, K) of the target, (n, K or 1, G) of others
+    probabilities: Floats | None = None  # if wanted: (n, K) of the target, (n, K or 1, G) of others
     losses: Sequence[float] = ()  # if it was watched
 
 
@@ -116,7 +113,7 @@ class Learnt:
         self.gains = {variable.name: np.zeros(n_columns + 1) for variable in variables}  # the target's last
         self.paced: dict[str, Any] = {}  # what the default models came to
         self.kept: dict[str, list[KeptModel]] = {variable.name: [] for variable in variables}
-        self._sums: dict[str, FloatArray] = {}  # of probabilities, if they are kept
+        self._sums: dict[str, Floats] = {}  # of probabilities, if they are kept
 
     def add(self, fit: Fit, outcome: Outcome) -> None:
         """Add the results of one fit; the order decides the last bits."""
@@ -134,7 +131,7 @@ class Learnt:
                 self._sums[name] = np.zeros(shape)
             self._sums[name][rows] += outcome.probabilities
 
-    def mean_probabilities(self) -> dict[str, FloatArray] | None:
+    def mean_probabilities(self) -> dict[str, Floats] | None:
         """Return the mean probabilities of classes over the fits, as `Valuation` has them, or None."""
         if not self._sums:
             return None
@@ -225,7 +222,7 @@ class _Workplace:
     """What every fit needs, and who runs them; `labels` is the target if probabilities are kept."""
 
     engine: Engine
-    sample_weight: FloatArray | None
+    sample_weight: Floats | None
     keep_models: bool
     labels: Variable | None
     executor: Executor
@@ -320,7 +317,7 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome
     return Outcome(values, agreement, model.gains, kept, probabilities, losses)
 
 
-def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
+def _probabilities(fit: Fit, model: Model, target: Variable) -> Floats:
     """Return the probabilities of all classes; if the model sees the target, given each of its labels.
 
     The scores for the row's own label are known already.
@@ -353,7 +350,7 @@ def _naming(fit: Fit) -> Iterator[None]:
         raise RuntimeError(f"{fit} failed: {error}") from error
 
 
-def _check(fit: Fit, n_rows: int, scores: FloatArray) -> None:
+def _check(fit: Fit, n_rows: int, scores: Floats) -> None:
     wrong = what_is_wrong(fit.variable, n_rows, scores)
     if wrong:
         raise RuntimeError(f"{fit} gave {wrong}, so its rows have no value: correct the estimator.")
@@ -404,31 +401,31 @@ class LossCurve:
 
     every = WATCHED_EVERY
 
-    def __init__(self, variable: Variable, rows: Rows) -> None:
+    def __init__(self, variable: Variable, rows: Integers) -> None:
         self._variable = variable
         self._known = variable.known[rows]
         self._labels = variable.labels[rows][self._known]
         self.losses = [self._loss(self._best_constant())]
 
-    def __call__(self, scores: FloatArray) -> bool:
+    def __call__(self, scores: Floats) -> bool:
         """Record the loss after a few more trees; return whether to stop growing."""
         self.losses.append(self._loss(scores[self._known]))
         return trees_grown(self.losses) - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
 
-    def _best_constant(self) -> FloatArray:
+    def _best_constant(self) -> Floats:
         if self._variable.kind == "continuous":
             return np.full(len(self._labels), self._labels.mean() if len(self._labels) else 0.0)
         shares = np.bincount(self._labels, minlength=len(self._variable.classes)) / len(self._labels)
         return np.broadcast_to(shares, (len(self._labels), len(shares)))
 
-    def _loss(self, predicted: FloatArray) -> float:
+    def _loss(self, predicted: Floats) -> float:
         if self._variable.kind == "continuous":
             return float(np.square(predicted - self._labels).sum())
         own = own_label_probability(predicted, self._labels)
         return float(log_losses(own).sum())  # a class that the bag lacks has no probability
 
 
-def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
+def bags_that_tell(variable: Variable, bags: Sequence[Integers]) -> int:
     """Return how many bags have enough unseen rows to select a learning rate."""
     n_rows = len(variable.labels)
     telling = n_rows
@@ -438,12 +435,12 @@ def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
     return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
 
 
-def trees_grown(losses: Sequence[float] | FloatArray) -> int:
+def trees_grown(losses: Sequence[float] | Floats) -> int:
     """Return how many trees there were when the last of the `losses` was recorded."""
     return WATCHED_EVERY * (len(losses) - 1)
 
 
-def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
+def sum_losses(curves: Sequence[Sequence[float]]) -> Floats:
     """Add the `losses` of a variable's fits; one that ended early continues with its slope since the lowest.
 
     Fits that grew no tree are left out; if none grew any, the sum is empty.
@@ -453,7 +450,7 @@ def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
     return np.sum([_prolonged(losses, longest) for losses in grown], axis=0) if grown else np.zeros(0)
 
 
-def choose_pace(model: Any, losses: FloatArray) -> Any:
+def choose_pace(model: Any, losses: Floats) -> Any:
     """Fit a model's pace to what there is to learn; return the same model if its pace is right.
 
     A model that has learnt all that helps before its last tree is slowed down: rate times trees stays what it
@@ -482,12 +479,12 @@ def choose_pace(model: Any, losses: FloatArray) -> Any:
     return clone(model).set_params(n_estimators=trees, learning_rate=rate)
 
 
-def _lowest(losses: Sequence[float] | FloatArray) -> int:
+def _lowest(losses: Sequence[float] | Floats) -> int:
     """Find the lowest loss with any trees."""
     return 1 + int(np.argmin(losses[1:]))
 
 
-def _prolonged(losses: Sequence[float], length: int) -> FloatArray:
+def _prolonged(losses: Sequence[float], length: int) -> Floats:
     beyond = np.arange(1, length - len(losses) + 1)
     lowest = _lowest(losses)
     slope = (losses[-1] - losses[lowest]) / max(len(losses) - 1 - lowest, 1)

@@ -18,6 +18,7 @@ from fado._messages import closest_names, insert_parameters, list_names
 from fado._progress import tracked
 from fado._records import decode, encode, label_from, label_to
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
+from fado._typing import Floats
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.execution import ThreadExecutor, n_workers
@@ -37,7 +38,6 @@ from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance, o
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._fits import Learnt
 
-FloatArray = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
 ROWS_AT_A_TIME = 1 << 15  # that one worker scores
@@ -173,7 +173,7 @@ class ValuationModels:
         return valuation.with_rows(table.index, pattern)
 
     @insert_parameters()
-    def probabilities(self, X: Any, variable: str, y: Any = None, *, n_jobs: int | None = None) -> FloatArray:
+    def probabilities(self, X: Any, variable: str, y: Any = None, *, n_jobs: int | None = None) -> Floats:
         """Return the mean probabilities of a variable's classes over its models.
 
         Parameters

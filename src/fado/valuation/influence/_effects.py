@@ -21,11 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._typing import Bools, Floats, Integers
 from fado.valuation._validation_rows import ValidationRows
-
-Bools = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-Leaves = npt.NDArray[np.integer[Any]]
 
 BANDWIDTH = 0.1  # of the standard deviation of validation rows' scores; chosen by benchmarks/faithfulness.py
 _ROWS_NEAR = 20  # of each label within the bandwidth, at least
@@ -49,10 +46,10 @@ class GrownTree:
         The leaves of the training rows and of the validation rows.
     """
 
-    values: FloatArray
-    penalties: FloatArray
-    training: Leaves
-    validation: Leaves
+    values: Floats
+    penalties: Floats
+    training: Integers
+    validation: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +73,7 @@ class TrainingRows:
     """
 
     positive: npt.NDArray[np.bool_]
-    weights: FloatArray | None
+    weights: Floats | None
     initial: float
     from_average: bool
     rate: float
@@ -97,16 +94,16 @@ class LeafResponse:
         Where the L1 penalty lets a gradient count; None is everywhere.
     """
 
-    pulls: FloatArray
-    thetas: FloatArray
+    pulls: Floats
+    thetas: Floats
     active: npt.NDArray[np.bool_] | None
 
-    def moves(self, first: FloatArray, second: FloatArray, leaves: Leaves) -> FloatArray:
+    def moves(self, first: Floats, second: Floats, leaves: Integers) -> Floats:
         """Return what rows add to their leaves' gradients, at the leaves' values."""
         second = second * self.thetas[leaves]
         return second + (first if self.active is None else first * self.active[leaves])
 
-    def add(self, sums: FloatArray, moves: FloatArray, leaves: Leaves) -> None:
+    def add(self, sums: Floats, moves: Floats, leaves: Integers) -> None:
         """Add to the rows' effects the result of their moves."""
         for k in range(sums.shape[1]):
             sums[:, k] -= moves * self.pulls[:, k][leaves]
@@ -126,23 +123,23 @@ class RowEffects:
         The effect of one more row of each label, the negative first, through the initial score.
     """
 
-    of_rows: FloatArray
+    of_rows: Floats
     responses: tuple[LeafResponse | None, ...]
-    of_initial: FloatArray
+    of_initial: Floats
 
 
-def initial_score(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
+def initial_score(positive: npt.NDArray[np.bool_], weights: Floats | None) -> float:
     """Return the log-odds of the labels' mean."""
     mean = _mean_label(positive, weights)
     return float(np.log(mean / (1.0 - mean)))
 
 
-def _mean_label(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
+def _mean_label(positive: npt.NDArray[np.bool_], weights: Floats | None) -> float:
     """Return the labels' mean, kept away from 0 and 1 as LightGBM does: one label may weigh nothing."""
     return float(np.clip(np.average(positive, weights=weights), _LEAST_MEAN, 1.0 - _LEAST_MEAN))
 
 
-def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
+def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Floats) -> RowEffects:
     """Return each training row's effect on metrics, with the scores before each tree held fixed.
 
     `slopes`, of shape (n_validated, n_metrics), are the change of each metric with each validation row's
@@ -164,7 +161,7 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
     return RowEffects(effects, tuple(responses), np.zeros((2, slopes.shape[1])))
 
 
-def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
+def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Floats) -> RowEffects:
     """Return each training row's effect on metrics, with only the trees' structure held fixed."""
     n_rows, n_metrics = len(rows.positive), slopes.shape[1]
     effects, later = np.zeros((n_rows, n_metrics)), np.zeros((n_rows, n_metrics))
@@ -193,7 +190,7 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
 class _Step:
     """Gradients and Hessians of the training rows at one tree."""
 
-    def __init__(self, tree: GrownTree, rows: TrainingRows, scores: FloatArray) -> None:
+    def __init__(self, tree: GrownTree, rows: TrainingRows, scores: Floats) -> None:
         n_leaves, leaves = len(tree.values), tree.training
         p = 1.0 / (1.0 + np.exp(-scores))
         self._weights = rows.weights
@@ -208,27 +205,27 @@ class _Step:
         self._theta = tree.values / rows.rate
         self._active = None if rows.l1 == 0 else np.abs(gradients) > rows.l1
 
-    def respond(self, pull: FloatArray) -> LeafResponse:
+    def respond(self, pull: Floats) -> LeafResponse:
         """Return how metrics respond to rows in each leaf, given how they change with the leaf's value."""
         return LeafResponse(pull * self._scale[:, np.newaxis], self._theta, self._active)
 
-    def add_moves(self, effects: FloatArray, response: LeafResponse) -> None:
+    def add_moves(self, effects: Floats, response: LeafResponse) -> None:
         """Add how far one more unit of each row's weight moves its leaf, times the leaf's response."""
         response.add(effects, response.moves(self._gradient, self._hessian, self._leaves), self._leaves)
 
-    def add_later(self, later: FloatArray, response: LeafResponse) -> None:
+    def add_later(self, later: Floats, response: LeafResponse) -> None:
         """Add how far each row's own score moves its leaf, times the leaf's response."""
         curvature = self._hessian * (1.0 - 2.0 * self._p)
         moves = self._weighted(response.moves(self._hessian, curvature, self._leaves))
         response.add(later, moves, self._leaves)
 
-    def _weighted(self, numbers: FloatArray) -> FloatArray:
+    def _weighted(self, numbers: Floats) -> Floats:
         return numbers if self._weights is None else numbers * self._weights
 
 
 def leaf_values(
-    rows: TrainingRows, weights: FloatArray, scores: FloatArray, leaves: Leaves, penalties: FloatArray
-) -> FloatArray:
+    rows: TrainingRows, weights: Floats, scores: Floats, leaves: Integers, penalties: Floats
+) -> Floats:
     """Return the values of a tree's leaves under other weights, from the scores before it."""
     p = 1.0 / (1.0 + np.exp(-scores))
     gradients = _sums(leaves, weights * (p - rows.positive), len(penalties))
@@ -236,29 +233,27 @@ def leaf_values(
     return _values(rows, gradients, hessians, penalties)
 
 
-def _values(
-    rows: TrainingRows, gradients: FloatArray, hessians: FloatArray, penalties: FloatArray
-) -> FloatArray:
+def _values(rows: TrainingRows, gradients: Floats, hessians: Floats, penalties: Floats) -> Floats:
     shrunk = np.sign(gradients) * np.maximum(np.abs(gradients) - rows.l1, 0.0)
     return -rows.rate * shrunk / np.maximum(hessians + penalties, np.finfo(np.float64).tiny)
 
 
-def _sum_by_leaf(numbers: FloatArray, leaves: Leaves, n_leaves: int) -> FloatArray:
+def _sum_by_leaf(numbers: Floats, leaves: Integers, n_leaves: int) -> Floats:
     return np.column_stack([_sums(leaves, numbers[:, k], n_leaves) for k in range(numbers.shape[1])])
 
 
-def _sums(leaves: Leaves, numbers: FloatArray, n_leaves: int) -> FloatArray:
+def _sums(leaves: Integers, numbers: Floats, n_leaves: int) -> Floats:
     return np.asarray(np.bincount(leaves, numbers, n_leaves), dtype=np.float64)
 
 
-def _moves_of_average(rows: TrainingRows) -> FloatArray:
+def _moves_of_average(rows: TrainingRows) -> Floats:
     """Return how far one more row of each label, the negative first, moves the initial score."""
     mean = _mean_label(rows.positive, rows.weights)
     total = len(rows.positive) if rows.weights is None else rows.weights.sum()
     return (np.array([0.0, 1.0]) - mean) / (total * mean * (1.0 - mean))
 
 
-def _check_values(values: FloatArray, expected: FloatArray) -> None:
+def _check_values(values: Floats, expected: Floats) -> None:
     """Raise an error for leaves that the rows do not explain: their effects would be wrong."""
     worst = float(np.abs(values - expected).max())
     if worst > max(_CLOSE * float(np.abs(values).max()), _NOTHING):
@@ -268,13 +263,13 @@ def _check_values(values: FloatArray, expected: FloatArray) -> None:
         )
 
 
-def log_odds(probabilities: FloatArray) -> FloatArray:
+def log_odds(probabilities: Floats) -> Floats:
     """Return the scores behind probabilities."""
     inside = np.clip(probabilities, 1e-15, 1 - 1e-15)
     return np.log(inside) - np.log1p(-inside)
 
 
-def bandwidth_for(scores: FloatArray, threshold: float, positive: Bools) -> float:
+def bandwidth_for(scores: Floats, threshold: float, positive: Bools) -> float:
     """Return the width of the kernel: a share of the scores' spread, or more if few rows of a label are near.
 
     Examples
@@ -293,20 +288,18 @@ def bandwidth_for(scores: FloatArray, threshold: float, positive: Bools) -> floa
     return float(max(BANDWIDTH * np.std(scores), *far)) or 1.0
 
 
-def kernel_at(scores: FloatArray, threshold: float, bandwidth: float) -> FloatArray:
+def kernel_at(scores: Floats, threshold: float, bandwidth: float) -> Floats:
     """Return how much of each row crosses a threshold per unit of its score: a normal density."""
     distance = (scores - threshold) / bandwidth
     return np.exp(-0.5 * distance**2) / (bandwidth * np.sqrt(2 * np.pi))
 
 
-def slopes_at_threshold(coefficients: FloatArray, kernel: FloatArray) -> FloatArray:
+def slopes_at_threshold(coefficients: Floats, kernel: Floats) -> Floats:
     """Return how a sum of decisions changes with each score, at a fixed threshold."""
     return coefficients * (kernel if coefficients.ndim == 1 else kernel[:, np.newaxis])
 
 
-def slopes_at_budget(
-    coefficients: FloatArray, kernel: FloatArray, negative_weights: FloatArray
-) -> FloatArray:
+def slopes_at_budget(coefficients: Floats, kernel: Floats, negative_weights: Floats) -> Floats:
     """Return how a sum of decisions changes with each score, at a threshold that keeps the budget.
 
     `coefficients` are what each row adds to metrics if it is predicted positive, `negative_weights` the
@@ -333,11 +326,11 @@ def slopes_at_budget(
 def metric_slopes(
     validated: ValidationRows,
     folds: Sequence[npt.NDArray[np.integer[Any]]],
-    probabilities: FloatArray,
+    probabilities: Floats,
     performance: str,
     fairness: str,
     max_fpr: float,
-) -> FloatArray:
+) -> Floats:
     """Return how performance and each attribute's ratio change with the scores of validation rows.
 
     `folds` are their positions, by the model that scored them: each model has a separate threshold, and rates

@@ -18,6 +18,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from fado._checks import check_instance, seed_from
 from fado._messages import insert_parameters
+from fado._typing import Floats, Integers
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
@@ -41,8 +42,6 @@ from fado.valuation.influence._effects import (
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
 
 FORMS = {"direct": direct_effects, "backward": backward_effects}
 _BLOCK = 2**15  # new rows whose effects by model and label are held at a time
@@ -114,7 +113,7 @@ class KeptForest(NamedTuple):
     forest: Forest
     initial: float
     responses: tuple[LeafResponse | None, ...]
-    of_initial: FloatArray
+    of_initial: Floats
 
 
 class Forests:
@@ -152,7 +151,7 @@ class Forests:
         workers: int,
     ) -> None:
         self.estimator = readable_estimator(estimator, problem.table)
-        self.factors: FloatArray | None = None
+        self.factors: Floats | None = None
         if estimator is not None and estimator.class_weight is not None:
             labels = np.array(problem.labels.classes)[problem.labels.codes]
             self.factors = np.asarray(compute_sample_weight(estimator.class_weight, labels), dtype=np.float64)
@@ -170,7 +169,7 @@ class Forests:
         self._executor = ThreadExecutor(workers)
         self._forests: list[Forest] = []
 
-    def grow(self) -> Iterable[FloatArray]:
+    def grow(self) -> Iterable[Floats]:
         """Grow the models; yield the validation rows' probabilities, one fold after the other."""
         seeds = np.random.SeedSequence([self._seed, 1]).generate_state(len(self.folds))
         tasks = [
@@ -194,10 +193,10 @@ class Forests:
         """Whether no tree of any model splits anything."""
         return all(tree.n_leaves == 1 for forest in self._forests for tree in forest.trees)
 
-    def read_effects(self, slopes: FloatArray, form: str) -> Iterable[tuple[FloatArray, KeptForest]]:
+    def read_effects(self, slopes: Floats, form: str) -> Iterable[tuple[Floats, KeptForest]]:
         """Yield the effects of each fold's rows on metrics with these slopes, and the model without rows."""
 
-        def read(number: int, shared: Any, stop: Any) -> tuple[FloatArray, KeptForest]:
+        def read(number: int, shared: Any, stop: Any) -> tuple[Floats, KeptForest]:
             (own, validated), forest = self.folds[number], self._forests[number]
             trees, rows = self.read_trees(number)
             told = FORMS[form](trees, rows, slopes[validated])
@@ -220,7 +219,7 @@ class Forests:
         return [GrownTree(*own) for own in zip(values, penalties, mine, theirs, strict=True)], learnt
 
 
-def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Integers, Integers]]:
     """Deal the rows into folds, each validated by a model that learns from the others."""
     n_rows, blocks, unseen = problem.n_rows, problem.blocks, 1.0 / n_folds
     n_units, units = units_of(problem)
@@ -233,7 +232,7 @@ def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Rows, R
     return [(np.delete(every, left_out), left_out) for left_out in bags]
 
 
-def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> tuple[Forest, FloatArray]:
+def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> tuple[Forest, Floats]:
     model = engine.fit(task, stop)
     if not isinstance(model, LightGBMModel):
         raise ValueError(
@@ -244,7 +243,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
 
 
 def _training_rows(
-    forest: Forest, positive: npt.NDArray[np.bool_], weights: FloatArray | None, rows: Rows
+    forest: Forest, positive: npt.NDArray[np.bool_], weights: Floats | None, rows: Integers
 ) -> TrainingRows:
     """Return what a model learnt from, and how, in LightGBM's own precision."""
     own = None if weights is None else weights[rows].astype(np.float32).astype(np.float64)
@@ -353,7 +352,7 @@ def forecast_problem(
     estimator: Any,
     problem: Problem,
     validation: Problem,
-    parts: Sequence[Rows],
+    parts: Sequence[Integers],
     *,
     performance: str,
     fairness: str,
@@ -386,8 +385,8 @@ def forecast_problem(
 
 
 def _computed_anew(
-    trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Rows], n_validated: int, workers: int
-) -> list[FloatArray]:
+    trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Integers], n_validated: int, workers: int
+) -> list[Floats]:
     """Return the validation rows' probabilities without each part."""
     n_rows, models = len(rows.positive), []
     for removed in parts:
@@ -396,7 +395,7 @@ def _computed_anew(
         initial = initial_score(rows.positive, weights) if rows.from_average else rows.initial
         models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
 
-    def add(model: tuple[FloatArray, ...], tree: GrownTree, stop: threading.Event) -> None:
+    def add(model: tuple[Floats, ...], tree: GrownTree, stop: threading.Event) -> None:
         """Compute the values of a tree's leaves, and move all scores by them."""
         weights, scores, validated_scores = model
         values = leaf_values(rows, weights, scores, tree.training, tree.penalties)
@@ -416,12 +415,12 @@ class LabelEffects(NamedTuple):
     is that of the effects at the label, or of the expected ones, from the spread between models; NaN for one.
     """
 
-    negative: FloatArray
-    positive: FloatArray
-    probability: FloatArray
-    standard_error: FloatArray
+    negative: Floats
+    positive: Floats
+    probability: Floats
+    standard_error: Floats
 
-    def at(self, share: FloatArray) -> FloatArray:
+    def at(self, share: Floats) -> Floats:
         """Return the effects at shares of the positive label: 0 or 1 if it is known."""
         return self.negative + share[:, np.newaxis] * (self.positive - self.negative)
 
@@ -449,7 +448,7 @@ class EffectModels:
         self,
         problem: Problem,
         models: Sequence[KeptForest],
-        factors: FloatArray | None,
+        factors: Floats | None,
         valuation: Valuation,
         workers: int,
     ) -> None:
@@ -487,7 +486,7 @@ class EffectModels:
         )
         return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
 
-    def by_label(self, table: Table, share: FloatArray | None = None) -> LabelEffects:
+    def by_label(self, table: Table, share: Floats | None = None) -> LabelEffects:
         """Return the effects of rows at either label.
 
         Parameters
@@ -502,14 +501,14 @@ class EffectModels:
         starts = range(0, table.n_rows, _BLOCK)
         blocks = [np.arange(first, min(first + _BLOCK, table.n_rows), dtype=np.int32) for first in starts]
 
-        def read(rows: Rows, shared: Any, stop: threading.Event) -> LabelEffects:
+        def read(rows: Integers, shared: Any, stop: threading.Event) -> LabelEffects:
             return self._read_block(readers, rows, None if share is None else share[rows])
 
         parts = ThreadExecutor(self._workers).run(read, blocks)
         return LabelEffects(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _read_block(
-        self, readers: Sequence[LeafReader], rows: Rows, share: FloatArray | None
+        self, readers: Sequence[LeafReader], rows: Integers, share: Floats | None
     ) -> LabelEffects:
         leaves = [reader.read(rows) for reader in readers]
         told = [_label_effects(model, own) for model, own in zip(self._models, leaves, strict=True)]
@@ -538,7 +537,7 @@ def _without_rows(table: Table) -> Table:
     return Table.of_columns([own.take(nobody) for own in columns], named=table.is_named)
 
 
-def _label_effects(model: KeptForest, by_tree: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+def _label_effects(model: KeptForest, by_tree: npt.NDArray[Any]) -> tuple[Floats, Floats]:
     """Return the effects of rows at each label, (2, n_rows, n_metrics), and their probabilities."""
     effects = np.repeat(model.of_initial[:, np.newaxis], by_tree.shape[1], axis=1)
     scores, before = np.full(by_tree.shape[1], model.initial), model.initial

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fado._checks import check_choice, check_count
 from fado._messages import insert_parameters, warn_user
 from fado._progress import tracked
+from fado._typing import Floats
 from fado.execution import n_workers
 from fado.tabular import Problem
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
@@ -24,8 +25,6 @@ from fado.valuation._validation_rows import (
 )
 from fado.valuation.influence._effects import metric_slopes
 from fado.valuation.influence._forests import FORMS, EffectModels, Forests
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_BAGS = 1_000
 
@@ -241,7 +240,7 @@ class TreeInfluence(BaseValuator):
         return models.value(X, y, sensitive_features, unknown=unknown)
 
 
-def _standard_error(total: FloatArray, squares: FloatArray, counts: npt.NDArray[np.int32]) -> FloatArray:
+def _standard_error(total: Floats, squares: Floats, counts: npt.NDArray[np.int32]) -> Floats:
     """Return the standard error of sums over models, from the spread between them; NaN for one model."""
     n = counts[:, np.newaxis].astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):

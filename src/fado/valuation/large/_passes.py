@@ -25,6 +25,7 @@ import pyarrow.parquet
 from fado._messages import list_names, warn_user
 from fado._progress import tracked
 from fado._storage import digest_of, replacing, write_file
+from fado._typing import Floats, Integers
 from fado.execution import LostTask, ThreadExecutor, on_cluster
 from fado.tabular import (
     TARGET,
@@ -48,9 +49,7 @@ from fado.valuation.entropy import OutOfBagEntropy, label_codes
 from fado.valuation.large._plan import LearntNote, Run, sample_size
 from fado.valuation.large._table import Roles, TablePass
 
-FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 FIELDS = ("values", "standard_error", "counts", "agreement")
 _MOST_GROUPS = 100  # of an attribute: more are no summary
@@ -184,7 +183,7 @@ class ScoredBlock:
     n_rows: int
     fields: Mapping[str, Mapping[str, Numbers]]
     labels: Mapping[str, Numbers]
-    weights: FloatArray | None
+    weights: Floats | None
 
 
 @dataclass(frozen=True)
@@ -262,7 +261,7 @@ class Parts:
             found[name] = labels
         return found
 
-    def scored_by(self, rows: Rows, table: pa.Table) -> npt.NDArray[np.bool_]:
+    def scored_by(self, rows: Integers, table: pa.Table) -> npt.NDArray[np.bool_]:
         """Return which bags score rows that no model learnt from: as many as leave out a row on average.
 
         A hash of the row's position selects them. If models learnt from other rows of its group, they are the
@@ -285,7 +284,7 @@ class Parts:
         return pa.ipc.open_file(pa.memory_map(str(Run(self.directory).values))).read_all()
 
     @cached_property
-    def learnt_rows(self) -> Rows:
+    def learnt_rows(self) -> Integers:
         """The positions of those rows in the whole table."""
         return self.learnt.column("row").to_numpy()
 
@@ -409,7 +408,7 @@ def write_part(
 ) -> None:
     """Write the values of a part as they come, with sums over its groups and its place in the run."""
     names, schema = about.column_names(), _schema(about)
-    sums: dict[str, FloatArray] = {}
+    sums: dict[str, Floats] = {}
     pending: list[pa.Table] = []
     n_pending = 0
     with _writer(path, about, tidy=False) as writer:
@@ -470,7 +469,7 @@ def read_sums(path: Path) -> list[Any]:
     return found
 
 
-def _group_sums(scored: ScoredBlock, variables: Sequence[Variable]) -> dict[str, FloatArray]:
+def _group_sums(scored: ScoredBlock, variables: Sequence[Variable]) -> dict[str, Floats]:
     """Add up over the groups of attributes of classes: rows, values with their counts, weights by label."""
     target, *attributes = variables
     weights = np.ones(scored.n_rows) if scored.weights is None else scored.weights

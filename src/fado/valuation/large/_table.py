@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from fado._messages import closest_names, list_names
 from fado._progress import tracked
+from fado._typing import Integers
 from fado.tabular import (
     TARGET,
     Column,
@@ -35,8 +36,6 @@ from fado.valuation._base import is_same_pattern
 from fado.valuation._provenance import FIELDS
 from fado.valuation._result import Valuation
 from fado.valuation._saved import open_values, value_blocks
-
-Codes = npt.NDArray[np.int64]
 
 BLOCK_ROWS = 1 << 15  # that are read at once
 _ROWS_OF_A_PART = 1_000_000
@@ -106,7 +105,7 @@ class Roles:
             raise ValueError(f"`weight` names {self.weight!r}, which holds text: name a column of numbers.")
         return column.numbers()
 
-    def blocks(self, table: pa.Table) -> Codes | None:
+    def blocks(self, table: pa.Table) -> Integers | None:
         """Return which of some rows belong together, -1 if it is missing; None if none do."""
         if self.groups is None:
             return None
@@ -220,7 +219,7 @@ class Classes:
         self._places: dict[Any, int] = {}
         self.are_numbers = False
 
-    def add(self, column: Column) -> Codes:
+    def add(self, column: Column) -> Integers:
         """Record the labels of some rows, and return for each the number of its first occurrence.
 
         Missing labels are a class; for numbers that are not classes, all are 0.
@@ -287,7 +286,7 @@ class Combinations:
     def __len__(self) -> int:
         return len(self._places)
 
-    def add(self, codes: list[Codes]) -> Codes:
+    def add(self, codes: list[Integers]) -> Integers:
         """Record some rows, given the classes of each variable, and return the combination of each row."""
         joint, n_joint = np.zeros(len(codes[0]), dtype=np.int64), 1
         for own in codes:
@@ -312,9 +311,9 @@ class TableBlock(NamedTuple):
     """
 
     part: SourcePart
-    rows: Codes
+    rows: Integers
     table: pa.Table
-    codes: list[Codes]
+    codes: list[Integers]
 
 
 class TablePass:

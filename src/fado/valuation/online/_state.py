@@ -20,7 +20,6 @@ from statistics import NormalDist
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -28,12 +27,12 @@ from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import warn_user
 from fado._records import encode, label_from, label_to, record_from, simplify
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
+from fado._typing import Floats
 from fado._version import __version__, library_versions
 from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
 from fado.valuation._base import texts_of
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 
-FloatArray = npt.NDArray[np.float64]
 Names = str | int | list[str | int]
 
 FALSE_ALARMS = 0.001  # the share of checks that detect drift though nothing changed, over all variables
@@ -58,7 +57,7 @@ class Reference:
     skewness: float
 
     @classmethod
-    def of(cls, doubts: FloatArray) -> Reference:
+    def of(cls, doubts: Floats) -> Reference:
         """Summarise uncertainties; unknown ones are left out."""
         known = doubts[~np.isnan(doubts)]
         if not len(known):
@@ -81,7 +80,7 @@ class Pool:
     doubt: float = 0.0
     expected: float = 0.0
 
-    def add(self, doubts: FloatArray, reference: Reference) -> Pool:
+    def add(self, doubts: Floats, reference: Reference) -> Pool:
         """Add a batch."""
         known = doubts[~np.isnan(doubts)]
         expected = self.expected + len(known) * reference.mean
@@ -118,7 +117,7 @@ class DriftCheck:
 
 
 def check_drift(
-    doubts: Mapping[str, FloatArray],
+    doubts: Mapping[str, Floats],
     references: Mapping[str, Reference],
     pools: Mapping[str, Pool],
     batch: int,

@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import closest_names
+from fado._typing import Floats, Integers
 from fado.tabular import Column, Table
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.integer[Any]]
 
 _CACHED = 1 << 15  # numbers of valued rows that stay near the processor while others are compared with them
 _FARTHEST = 1e100  # in the largest number of the valued rows, so that squares stay finite
@@ -31,20 +29,20 @@ class TablePoints:
     """
 
     n_rows: int
-    numbers: FloatArray
-    weights: FloatArray
-    gaps: tuple[FloatArray, ...] = ()
+    numbers: Floats
+    weights: Floats
+    gaps: tuple[Floats, ...] = ()
     gap_weights: tuple[float, ...] = ()
     codes: tuple[npt.NDArray[np.unsignedinteger[Any]], ...] = ()
     sparse: Any = None
-    norms: FloatArray | None = None
+    norms: Floats | None = None
 
     @property
     def width(self) -> int:
         """How many numbers a row has in dense memory."""
         return self.numbers.shape[1] if self.sparse is None else self.sparse.shape[1]
 
-    def take(self, rows: Rows) -> TablePoints:
+    def take(self, rows: Integers) -> TablePoints:
         """Return some of the rows."""
         return replace(
             self,
@@ -81,8 +79,8 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
                 "One of the valued and the validated tables is sparse and the other is not: give both alike."
             )
         return _sparse_points(valued, other)
-    numbers: list[tuple[FloatArray, FloatArray]] = []
-    gaps: list[tuple[FloatArray, FloatArray]] = []
+    numbers: list[tuple[Floats, Floats]] = []
+    gaps: list[tuple[Floats, Floats]] = []
     codes: list[tuple[Any, Any]] = []
     weights: list[float] = []
     gap_weights: list[float] = []
@@ -117,7 +115,7 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
     return read, read if validated is None else points(1, validated.n_rows)
 
 
-def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray:
+def squared_distances(validated: TablePoints, valued: TablePoints) -> Floats:
     """Return the squared distance of every validation row from every valued one.
 
     Pairs of equal entries have equal distances to the last bit, wherever they are, except for sparse ones,
@@ -151,7 +149,7 @@ def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray
     return distances
 
 
-def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArray], float]:
+def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[Floats, Floats], float]:
     """Return the numbers of both sides, and the weight of their squared difference; 0 if they do not vary."""
     if theirs.levels is not None and theirs.data.null_count < len(theirs):
         raise ValueError(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
+from fado._typing import Floats, Integers
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of, units_of
@@ -26,9 +27,6 @@ from fado.valuation._base import BaseValuator, provenance_of, register_valuator,
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import ValidationRows, check_metrics, effect_scales, read_validation_rows
 from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.integer[Any]]
 
 _MOST_NEIGHBORS = 10**9
 _ROWS_PER_TASK = 128  # validation rows
@@ -134,7 +132,7 @@ class KNNShapley(BaseValuator):
             strata = strata_of(problem.variables, fraction)
             bags = np.random.default_rng([seed, 0]), problem.blocks
             self.bags_ = out_of_bag_sets(problem.n_rows, self.n_bags, fraction, strata, *bags)
-            rounds: list[tuple[Rows, Rows]] = [(np.delete(every, bag), bag) for bag in self.bags_]
+            rounds: list[tuple[Integers, Integers]] = [(np.delete(every, bag), bag) for bag in self.bags_]
         else:
             rounds = [(every, np.arange(validation.n_rows))]
         sums, degrees = np.zeros((sum(vote.sizes), problem.n_rows)), np.zeros(len(vote.validated))
@@ -196,15 +194,15 @@ class _Vote:
     or wrong.
     """
 
-    valued: FloatArray
-    validated: FloatArray
-    weights: FloatArray
+    valued: Floats
+    validated: Floats
+    weights: Floats
     cells: npt.NDArray[np.int64]
     sizes: tuple[int, ...] = (1,)
     rows: ValidationRows | None = None
     of_numbers: bool = False
 
-    def payoffs(self, labels: FloatArray, row: int) -> FloatArray:
+    def payoffs(self, labels: Floats, row: int) -> Floats:
         """Return the payoffs of valued rows with these labels for a validation row."""
         if self.rows is not None:
             return labels
@@ -249,7 +247,7 @@ def _vote_of_positives(problem: Problem, rows: ValidationRows) -> _Vote:
     )
 
 
-def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[FloatArray, FloatArray]:
+def _in_units_of_range(valued: Floats, validation: Problem | None) -> tuple[Floats, Floats]:
     """Return the target of valued and of validation rows in units of its range."""
     validated = valued
     if validation is not None:
@@ -264,7 +262,7 @@ def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[
     return (valued / 2 - low / 2) / width, (validated / 2 - low / 2) / width
 
 
-def _codes(problem: Problem, validation: Problem) -> FloatArray:
+def _codes(problem: Problem, validation: Problem) -> Floats:
     """Return the validation rows' labels with the codes of the valued rows; -1 for new labels."""
     source = validation.sources[0]
     codes, entries = source.encode()
@@ -278,7 +276,7 @@ def _codes(problem: Problem, validation: Problem) -> FloatArray:
     return places[codes]
 
 
-def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
+def nearest_first(distances: Floats) -> npt.NDArray[np.int64]:
     """Order positions by distance, each row of an array separately; equally far ones come by position.
 
     The array, of numbers from 0 on, is overwritten. Distances count as equal if they agree to about ten
@@ -301,7 +299,7 @@ def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
     return keys.view(np.int64)
 
 
-def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
+def rank_weights(n_rows: int, n_neighbors: int) -> tuple[Floats, Floats]:
     """Return the weights of a payoff by its rank: for the row itself, and against it and all nearer rows.
 
     Jia et al. have ``s[N] = a[N] / max(K, N)`` and ``s[i] = s[i + 1] + (a[i] - a[i + 1]) / max(K, i)``. Added
@@ -314,7 +312,7 @@ def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]
     return own, against
 
 
-def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> FloatArray:
+def shares(payoffs: Floats, weights: tuple[Floats, Floats]) -> Floats:
     """Return every row's Shapley value for one validation row, from payoffs by distance, the nearest first.
 
     Examples
@@ -331,15 +329,15 @@ def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> Float
 class _Task(NamedTuple):
     """Some validation rows of a round, and the rows that vote on them."""
 
-    valued: Rows
-    validated: Rows
+    valued: Integers
+    validated: Integers
     points: TablePoints
-    labels: FloatArray
-    weights: tuple[FloatArray, FloatArray]
+    labels: Floats
+    weights: tuple[Floats, Floats]
 
 
 def _plan_tasks(
-    rounds: Sequence[tuple[Rows, Rows]], points: TablePoints, vote: _Vote, n_neighbors: int
+    rounds: Sequence[tuple[Integers, Integers]], points: TablePoints, vote: _Vote, n_neighbors: int
 ) -> Iterator[_Task]:
     """Cut rounds into tasks, the same ones for any number of workers."""
     for valued, validated in rounds:
@@ -351,7 +349,7 @@ def _plan_tasks(
 
 def _hold_vote(
     task: _Task, shared: tuple[_Vote, TablePoints, int], stop: threading.Event
-) -> tuple[_Task, npt.NDArray[np.int64], FloatArray, FloatArray]:
+) -> tuple[_Task, npt.NDArray[np.int64], Floats, Floats]:
     """Let the nearest rows vote on some validation rows; return their shares by cell, and the payoffs."""
     vote, points, n_neighbors = shared
     n_valued = len(task.valued)
@@ -379,12 +377,12 @@ def _hold_vote(
 
 def _values(
     vote: _Vote,
-    sums: FloatArray,
-    degrees: FloatArray,
-    rounds: Sequence[tuple[Rows, Rows]],
+    sums: Floats,
+    degrees: Floats,
+    rounds: Sequence[tuple[Integers, Integers]],
     n_neighbors: int,
     fairness: str,
-) -> dict[str, FloatArray]:
+) -> dict[str, Floats]:
     """Return the values of every variable, from the rows' shares by cell."""
     first, total = vote.sizes[0], vote.weights.sum()
     if vote.rows is None:

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-Players = npt.NDArray[np.int64]
-Game = Callable[[Players], FloatArray]
-Contributions = Iterator[tuple[Players, FloatArray]]
+from fado._typing import Floats, Integers
+
+Game = Callable[[Integers], Floats]
+Contributions = Iterator[tuple[Integers, Floats]]
 
 ALIKE_IN_A_ROW = 5  # evaluations within the margin that end a walk
 _EXACT_BATCH, _STEPS_BATCH, _SUBSETS_BATCH, _LEFT_OUT_BATCH = 10, 20, 100, 100
@@ -77,7 +76,7 @@ class Walks:
         self.most_fits = n_walks * (len(self.ends) - (self._length == n_players))
         self.batch = _EXACT_BATCH if len(self.ends) == self._length else _STEPS_BATCH
 
-    def draw(self, number: int, generator: np.random.Generator) -> Players:
+    def draw(self, number: int, generator: np.random.Generator) -> Integers:
         """Draw an order of the players, and more players if its last walk lacks some."""
         order = generator.permutation(self._n_players)
         left = self._n_players % self._length
@@ -87,7 +86,7 @@ class Walks:
         again = generator.choice(whole, self._length - left, replace=False)
         return np.concatenate([whole, generator.permutation(np.concatenate([rest, again]))])
 
-    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+    def evaluate(self, game: Game, drawn: Integers) -> tuple[Floats, int]:
         """Return per walk the worths of none and after each step; the last one's after a walk ended."""
         empty, full = game(drawn[:0]), game(np.arange(self._n_players))
         margin = self._truncation * np.abs(full - empty)
@@ -106,7 +105,7 @@ class Walks:
                     break
         return worths, n_fits
 
-    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
+    def contributions(self, drawn: Sequence[Integers], worths: Sequence[Floats]) -> Contributions:
         """Yield every player's part of the change at its step, weighted by the position."""
         changes = np.diff(np.stack(worths), axis=2)
         others = _means_of_others(changes.mean(axis=1))[:, None]  # walks of one draw are not independent
@@ -129,15 +128,15 @@ class Subsets:
     def __init__(self, n_players: int) -> None:
         self._n_players = n_players
 
-    def draw(self, number: int, generator: np.random.Generator) -> Players:
+    def draw(self, number: int, generator: np.random.Generator) -> Integers:
         """Draw a set."""
         return np.flatnonzero(generator.random(self._n_players) < 0.5)
 
-    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+    def evaluate(self, game: Game, drawn: Integers) -> tuple[Floats, int]:
         """Return the set's worth."""
         return game(drawn)[None], 1
 
-    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
+    def contributions(self, drawn: Sequence[Integers], worths: Sequence[Floats]) -> Contributions:
         """Yield for every player twice the centred worth, negative for those not in the set."""
         stacked = np.concatenate(worths)
         players = np.arange(self._n_players)
@@ -156,15 +155,15 @@ class LeaveOneOut:
     def __init__(self, n_players: int) -> None:
         self._players = np.arange(n_players)
 
-    def draw(self, number: int, generator: np.random.Generator) -> Players:
+    def draw(self, number: int, generator: np.random.Generator) -> Integers:
         """Return the player to leave out."""
         return self._players[number : number + 1]
 
-    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+    def evaluate(self, game: Game, drawn: Integers) -> tuple[Floats, int]:
         """Return the worths of all and of all but one."""
         return np.stack([game(self._players), game(np.delete(self._players, drawn))]), 1
 
-    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
+    def contributions(self, drawn: Sequence[Integers], worths: Sequence[Floats]) -> Contributions:
         """Yield the difference for the player left out."""
         for player, (full, without) in zip(drawn, worths, strict=True):
             yield player, (full - without)[None]
@@ -173,13 +172,13 @@ class LeaveOneOut:
 Sampler = Walks | Subsets | LeaveOneOut
 
 
-def _means_of_others(figures: FloatArray) -> FloatArray:
+def _means_of_others(figures: Floats) -> Floats:
     """Return for every draw the mean of all others; of a single draw, its own."""
     n_draws = len(figures)
     return figures if n_draws == 1 else (figures.sum(axis=0) - figures) / (n_draws - 1)
 
 
-def walk_ends(n_players: int, n_steps: int) -> Players:
+def walk_ends(n_players: int, n_steps: int) -> Integers:
     """Return how many players have joined after each step of a walk: the steps grow evenly.
 
     Examples
@@ -193,7 +192,7 @@ def walk_ends(n_players: int, n_steps: int) -> Players:
     return np.maximum(steps, np.rint(n_players * (steps / steps[-1]) ** 2).astype(np.int64))
 
 
-def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
+def position_weights(n_players: int, alpha: float, beta: float) -> Floats:
     """Return the weight of a marginal contribution by the number of players before it; the mean is 1.
 
     Beta(1, 1) weights all equally; a larger `alpha` weights small sets more, a larger `beta` large ones
@@ -228,7 +227,7 @@ class RunningMeans:
         self.count = np.zeros(n_rows, dtype=np.int64)
         self._squares = np.zeros((n_rows, n_worths))
 
-    def add(self, rows: Players, contributions: FloatArray) -> None:
+    def add(self, rows: Integers, contributions: Floats) -> None:
         """Add one contribution of each of some rows, none of them twice."""
         self.count[rows] += 1
         distance = contributions - self.mean[rows]
@@ -236,7 +235,7 @@ class RunningMeans:
         self._squares[rows] += distance * (contributions - self.mean[rows])
 
     @property
-    def standard_error(self) -> FloatArray:
+    def standard_error(self) -> Floats:
         """The standard error of each mean; NaN below two contributions."""
         pairs = (self.count * (self.count - 1.0))[:, None]
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_count
+from fado._typing import Floats, Integers
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
@@ -18,7 +19,6 @@ from fado.valuation._bags import out_of_bag_sets, strata_of, units_of
 from fado.valuation._validation_rows import ValidationRows, read_validation_rows
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
-    Players,
     RunningMeans,
     Sampler,
     Subsets,
@@ -26,9 +26,6 @@ from fado.valuation.shapley._semivalues import (
     generator_of,
     precision_of,
 )
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
 
 _MOST_FOLDS, _LEAST_FOLDS = 5, 2
 _TRIES = 10  # with each number of folds
@@ -88,27 +85,27 @@ class TrainingGame:
     estimator: Any
     variable: Variable
     positive: int
-    rows: Rows
-    scored: Rows | Table
+    rows: Integers
+    scored: Integers | Table
     validated: ValidationRows
-    coefficients: FloatArray
+    coefficients: Floats
     goals: Goals
     seed: int
-    sample_weight: FloatArray | None = None
-    full: FloatArray | None = None
+    sample_weight: Floats | None = None
+    full: Floats | None = None
 
     @property
     def n_players(self) -> int:
         """How many rows there are to value."""
         return len(self.rows)
 
-    def __call__(self, members: npt.NDArray[np.int64]) -> FloatArray:
+    def __call__(self, members: npt.NDArray[np.int64]) -> Floats:
         """Return the worths of some players, by their positions among `rows`, in any order."""
         if self.full is not None and len(members) == self.n_players:
             return self.full
         return self.worths_of(self.scores(np.sort(self.rows[members])))
 
-    def scores(self, rows: Rows) -> FloatArray:
+    def scores(self, rows: Integers) -> Floats:
         """Train on sorted rows, and return the validation rows' probabilities of the positive label."""
         weights = None
         if self.sample_weight is not None:
@@ -138,7 +135,7 @@ class TrainingGame:
             raise RuntimeError(f"{name} gave scores that are not probabilities on a set of {len(rows)} rows.")
         return scores
 
-    def worths_of(self, scores: FloatArray) -> FloatArray:
+    def worths_of(self, scores: Floats) -> Floats:
         """Measure scores of the validation rows."""
         performance = self.validated.measure(scores, *self.goals)["y"]
         if not self.coefficients.shape[1]:
@@ -165,7 +162,7 @@ def training_games(
     order of columns does not matter, which only LightGBM supports.
     """
     validated = read_validation_rows(problem, validation, "DataShapley")
-    parts: list[tuple[Any, Rows | Table, Any]]
+    parts: list[tuple[Any, Integers | Table, Any]]
     if validation is None:
         folds = _folds(problem, validated, seed)
         parts = [(np.setdiff1d(np.arange(problem.n_rows), fold), fold, fold) for fold in folds]
@@ -204,7 +201,7 @@ def training_games(
     return found
 
 
-def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]:
+def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Integers]:
     """Draw folds that each hold both labels, inside and outside: five, or as many as possible."""
     counted = validated.weights > 0
     strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
@@ -276,13 +273,15 @@ class Draws:
 
 
 def _play(
-    task: tuple[int, Players], shared: tuple[Sequence[TrainingGame], Sequence[Sampler]], stop: threading.Event
-) -> tuple[FloatArray, int]:
+    task: tuple[int, Integers],
+    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
+    stop: threading.Event,
+) -> tuple[Floats, int]:
     """Evaluate a draw; end early once `stop` is set."""
     which, drawn = task
     games, samplers = shared
 
-    def game(members: Players) -> FloatArray:
+    def game(members: Integers) -> Floats:
         if stop.is_set():
             raise RuntimeError("The run has ended.")
         return games[which](members)
