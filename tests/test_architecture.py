@@ -8,8 +8,6 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 import fado
 
 ROOT = Path(fado.__file__).parent
@@ -69,26 +67,17 @@ def test_every_package_has_its_place():
     assert there == set(ORDER)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_go_with_the_data_and_by_public_names(path):
-    own = package_of(name_of(path))
-    for name in imported(path):
-        other = package_of(name)
-        if other in (None, own):
-            continue
-        assert own is None or own not in ALONE, f"{name_of(path)} imports {name}"
-        assert own is None or ORDER.index(other) < ORDER.index(own), f"{name_of(path)} imports {name}"
-        private = [part for part in name.split(".")[2:] if part.startswith("_")]
-        assert not private, f"{name_of(path)} imports the private {name}"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_parts_of_a_package_import_each_other_by_public_names(path):
-    inside = path.relative_to(ROOT).parts[:-1]
-    for name in imported(path):
-        parts = name.split(".")[1:]
-        if len(parts) > 2 and parts[:1] == list(inside[:1]) and (ROOT / parts[0] / parts[1]).is_dir():
-            assert parts[1] in inside, f"{name_of(path)} imports the private {name}"
+def test_imports_go_with_the_data_and_by_public_names():
+    for path in MODULES:
+        package, inside = package_of(name_of(path)), path.relative_to(ROOT).parts[:-1]
+        for name in imported(path):
+            parts, other, what = name.split(".")[1:], package_of(name), f"{name_of(path)} imports {name}"
+            if other not in (None, package):
+                assert package is None or package not in ALONE, what
+                assert package is None or ORDER.index(other) < ORDER.index(package), what
+                assert not [part for part in parts[1:] if part.startswith("_")], f"{what}, which is private"
+            elif len(parts) > 2 and parts[0] in inside and (ROOT / parts[0] / parts[1]).is_dir():
+                assert parts[1] in inside, f"{what}, which is private"
 
 
 def test_helpers_for_all_import_no_package():
@@ -108,9 +97,9 @@ def test_no_module_needs_one_that_needs_it():
     TopologicalSorter(inner).prepare()  # raises at a cycle
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_files_are_of_a_size_to_be_read_in_one_sitting(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+def test_files_are_of_a_size_to_be_read_in_one_sitting():
+    long = [name_of(path) for path in MODULES if len(path.read_text(encoding="utf-8").splitlines()) > 600]
+    assert not long
 
 
 def test_what_is_imported_is_declared():
