@@ -36,6 +36,8 @@ from fado.tabular import (
     Variable,
     deal_rows,
     group_rows,
+    match_positive,
+    match_validation,
     mean_one,
     read_folds,
     read_problem,
@@ -81,7 +83,11 @@ def find_attributes(
     """Find the groups that are compared: of all attributes crossed, or of each."""
     training = theirs = groups_of(problem.protected, how, problem.n_rows)
     if validation is not None:
-        theirs = groups_of(_matched(problem, validation), how, validation.n_rows)
+        theirs = groups_of(
+            [validation.protected[place] for place in match_validation(problem, validation)],
+            how,
+            validation.n_rows,
+        )
     found = []
     for number, (name, own) in enumerate(training.items()):
         every = numbered_as(own, theirs.get(name, list(theirs.values())[number]))
@@ -137,22 +143,6 @@ def _compare(training: Groups, validation: Groups, min_group_size: int) -> Bools
     return compared & ~new
 
 
-def _matched(problem: Problem, validation: Problem) -> list[Variable]:
-    """Give the attributes of the validation rows in the order of the training rows."""
-    if len(problem.protected) != len(validation.protected):
-        raise ValueError(
-            f"`validation` has {len(validation.protected)} protected attributes, and the training rows have "
-            f"{len(problem.protected)}: give both the same."
-        )
-    if not (validation.protected and problem.names_given and validation.names_given):
-        return list(validation.protected)
-    by_name = {variable.name: variable for variable in validation.protected}
-    lacking = [variable.name for variable in problem.protected if variable.name not in by_name]
-    if lacking:
-        raise ValueError(f"`validation` has no protected attribute {lacking[0]!r}: give both the same.")
-    return [by_name[variable.name] for variable in problem.protected]
-
-
 def read_rows_apart(given: Any, name: str, unknown: Any = None) -> Problem:
     """Read rows that were set apart: (X, y, sensitive_features) and, if given, their weights."""
     if not isinstance(given, tuple | list) or len(given) not in (3, 4):
@@ -167,16 +157,15 @@ def read_rows_apart(given: Any, name: str, unknown: Any = None) -> Problem:
 
 def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
     """Mark the rows that have the positive label, the second of two."""
-    found = rows.labels.classes
-    strange = [label for label in found if label not in classes]
-    if strange:
-        raise ValueError(
-            f"`{name}` has the label {strange[0]!r}, and the training rows have {classes[0]!r} and "
+    return match_positive(
+        rows.labels,
+        classes,
+        unseen=lambda label: (
+            f"`{name}` has the label {label!r}, and the training rows have {classes[0]!r} and "
             f"{classes[1]!r}: give both the same labels."
-        )
-    if len(found) == 1:
-        raise ValueError(f"`{name}` has only one label ({found[0]!r}): give rows of both labels.")
-    return rows.labels.codes == found.index(classes[1])
+        ),
+        single=lambda label: f"`{name}` has only one label ({label!r}): give rows of both labels.",
+    )
 
 
 def labels_in_order(labels: Labels) -> tuple[Any, Any]:

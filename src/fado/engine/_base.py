@@ -8,7 +8,6 @@ other task, no order and no number of workers changes a score.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
@@ -20,7 +19,7 @@ import pyarrow as pa
 from fado._messages import closest_names, list_names, warn_user
 from fado._records import encode, record_from
 from fado._typing import Floats, Integers
-from fado.tabular import Column, Table, Variable
+from fado.tabular import Column, Table, Variable, match_names
 
 LabelArray = npt.NDArray[Any]
 
@@ -78,28 +77,22 @@ class Schema:
         needed : collection of int
             Positions of the columns that must be there.
         """
-        if not (self.named and table.is_named):
-            if table.n_columns != len(self.names):
-                raise ValueError(
-                    f"The table must have the {len(self.names)} columns that the model learnt from, got "
-                    f"{table.n_columns}."
-                )
-            return list(range(len(self.names)))
-        if tuple(table.names) == self.names:  # also where names repeat
-            return list(range(len(self.names)))
-        places: list[int | None] = []
-        must, counts = set(needed), Counter(self.names)
-        for j, name in enumerate(self.names):
-            found = table.positions(name)
-            if j in must and not found:
-                raise ValueError(
-                    f"The table has no column {name!r}, which the model learnt from"
-                    f"{closest_names(name, table.names)}"
-                )
-            if j in must and (len(found) > 1 or counts[name] > 1):
-                raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
-            places.append(found[0] if found else None)
-        return places
+        places = match_names(
+            self.names,
+            table.names,
+            by_name=self.named and table.is_named,
+            counts=(
+                f"The table must have the {len(self.names)} columns that the model learnt from, got "
+                f"{table.n_columns}."
+            ),
+            lacking=lambda name: (
+                f"The table has no column {name!r}, which the model learnt from"
+                f"{closest_names(name, table.names)}"
+            ),
+            repeated="is there more than once: give every column its own name.",
+            needed=needed,
+        )
+        return [None if place < 0 else place for place in places]
 
     def warn_of_lost_names(self, table: Table) -> None:
         """Warn that columns are matched by position if a table has lost the names that models learnt."""

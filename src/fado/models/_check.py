@@ -36,7 +36,7 @@ from fado.models._card import budget_against, held_against, is_over
 from fado.models._drift import FALSE_ALARMS
 from fado.models._facts import Facts
 from fado.reporting import shown_table
-from fado.tabular import UNKNOWN, Groups, Problem, group_rows
+from fado.tabular import UNKNOWN, Groups, Problem, group_rows, match_positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,18 +179,17 @@ def without_nan(value: Any) -> Any:
 
 def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bool_]:
     """Mark the rows of the positive label, the second of two; other labels raise a ValueError."""
-    labels = problem.labels
-    strange = [label for label in labels.classes if label not in classes]
-    if strange:
-        raise ValueError(
-            f"`y` holds the label {strange[0]!r}, but the model distinguishes {classes[0]!r} and "
+    return match_positive(
+        problem.labels,
+        classes,
+        unseen=lambda label: (
+            f"`y` holds the label {label!r}, but the model distinguishes {classes[0]!r} and "
             f"{classes[1]!r}: pass these labels."
-        )
-    if len(labels.classes) == 1:
-        raise ValueError(
-            f"`y` holds one label only ({labels.classes[0]!r}): a model is checked on rows of both labels."
-        )
-    return labels.codes == labels.classes.index(classes[1])
+        ),
+        single=lambda label: (
+            f"`y` holds one label only ({label!r}): a model is checked on rows of both labels."
+        ),
+    )
 
 
 def check_trend(directory: str | os.PathLike[str]) -> pd.DataFrame:

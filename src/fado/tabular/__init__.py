@@ -3,11 +3,20 @@
 from fado.tabular._column import FEWEST_OF_LEVEL, Column, column_from
 from fado.tabular._comparisons import Expression, GroupNames, protected_from, read_attributes
 from fado.tabular._files import ENDINGS, ending_of, read_table, reader_of, write_csv
+from fado.tabular._matching import (
+    NOT_GIVEN,
+    UNSEEN,
+    join_problems,
+    label_codes,
+    match_attributes,
+    match_names,
+    match_positive,
+    match_validation,
+)
 from fado.tabular._problem import (
     Problem,
     attribute_columns,
     check_weights,
-    join_problems,
     mean_one,
     note_features,
     one_column,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from fado._messages import closest_names, warn_user
 from fado.tabular._column import Column, column_from, is_frame
@@ -110,7 +109,7 @@ class Problem:
         """Return the problem of some rows; levels of other rows are dropped."""
         table = self.table.take(rows)
         columns = [column.without_unused_levels() for column in table.columns]
-        return self._with_sources(
+        return self.with_sources(
             [column.take(rows).without_unused_levels() for column in self.sources],
             table=Table(table.source, table.names, table.n_rows, columns, named=table.is_named),
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
@@ -132,9 +131,9 @@ class Problem:
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Return the problem with kinds of variables that the user chose."""
         chosen = check_kinds(kinds, [column.name for column in self.sources])
-        return self._with_sources(self.sources, chosen) if chosen else self
+        return self.with_sources(self.sources, chosen) if chosen else self
 
-    def _with_sources(
+    def with_sources(
         self, sources: Sequence[Column], chosen: Mapping[str, Kind] | None = None, **changes: Any
     ) -> Problem:
         """Return the problem with its variables read from other columns, of the kinds that they have."""
@@ -430,99 +429,3 @@ def _check_length(column: Column, n_rows: int) -> None:
             f"{what} has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): "
             f"pass one entry per row.{hint}"
         )
-
-
-def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
-    """Return the rows of both, the first ones first, in the columns of the first; `called` names the second.
-
-    Columns and attributes are found by name, or by position if they have none. Blocks stay separate.
-    """
-    if first.table.is_sparse or second.table.is_sparse:
-        raise ValueError("Rows of sparse matrices cannot be joined here: convert them to dense tables.")
-    theirs = [second.table.column(place) for place in _places(first.table, second.table, called)]
-    columns = [_joined(*pair, called) for pair in zip(first.table.columns, theirs, strict=True)]
-    attributes = (second.sources[0], *_attributes(first, second, called))
-    both = (first, second)
-    weights = blocks = None
-    if any(own.sample_weight is not None for own in both):
-        parts = [np.ones(own.n_rows) if own.sample_weight is None else own.sample_weight for own in both]
-        weights = np.concatenate(parts)
-    if any(own.blocks is not None for own in both):
-        before, after = (np.arange(own.n_rows) if own.blocks is None else own.blocks for own in both)
-        blocks = np.concatenate([before, after + before.max() + 1])
-    return first._with_sources(
-        [_joined(*pair, called) for pair in zip(first.sources, attributes, strict=True)],
-        table=Table.of_columns(columns, named=first.table.is_named),
-        sample_weight=weights,
-        blocks=blocks,
-    )
-
-
-def _places(first: Table, second: Table, called: str) -> list[int]:
-    """Find the columns of the first in the second: by name, or by position if they have no names."""
-    if not (first.is_named and second.is_named) or first.names == second.names:
-        if first.n_columns != second.n_columns:
-            raise ValueError(
-                f"{called} has {second.n_columns} columns, and the training rows have "
-                f"{first.n_columns}: give both the same."
-            )
-        return list(range(first.n_columns))
-    places = []
-    for name in first.names:
-        found = second.positions(name)
-        if not found:
-            raise ValueError(f"{called} has no column {name!r}{closest_names(name, second.names)}")
-        if len(found) > 1 or len(first.positions(name)) > 1:
-            raise ValueError(f"Column {name!r} appears more than once: give every column a different name.")
-        places += found
-    return places
-
-
-def _attributes(first: Problem, second: Problem, called: str) -> list[Column]:
-    """Find the protected attributes of the first among those of the second."""
-    own, theirs = first.sources[1:], second.sources[1:]
-    if len(own) != len(theirs):
-        raise ValueError(
-            f"{called} has {len(theirs)} protected attributes, and the training rows have {len(own)}: "
-            "give both the same."
-        )
-    if not (first.names_given and second.names_given):
-        return list(theirs)
-    by_name = {column.name: column for column in theirs}
-    lacking = [column.name for column in own if column.name not in by_name]
-    if lacking:
-        raise ValueError(f"{called} has no protected attribute {lacking[0]!r}: give both the same.")
-    return [by_name[column.name] for column in own]
-
-
-def _joined(first: Column, second: Column, called: str) -> Column:
-    """Join two columns, with the levels of both."""
-    if first.levels is None and second.levels is None:
-        if first.data.type == second.data.type:
-            data = pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
-        else:
-            data = pa.chunked_array([first.numbers(), second.numbers()])
-        return Column(first.name, data)
-    first, second = _levelled(first), _levelled(second)
-    labelled = [own.labels is not None for own in (first, second) if own.levels]
-    if first.levels is None or second.levels is None or len(set(labelled)) > 1:
-        kinds = [
-            "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
-            for own in (first, second)
-        ]
-        raise ValueError(
-            f"Column {first.name!r} holds {kinds[0]}, and that of {called} {kinds[1]}: convert it."
-        )
-    labels = dict(zip(second.levels, second.labels or second.levels, strict=True))
-    labels |= dict(zip(first.levels, first.labels or first.levels, strict=True))
-    levels = tuple(sorted(labels))
-    codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
-    written = None if first.labels is None else tuple(labels[level] for level in levels)
-    return Column(first.name, pa.chunked_array(codes), levels, written)
-
-
-def _levelled(column: Column) -> Column:
-    """Return a column without any entry as one of levels, because its type is unknown."""
-    if column.levels is not None or not np.isnan(column.numbers()).all():
-        return column
-    return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())

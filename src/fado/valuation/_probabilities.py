@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from fado._typing import Floats
 from fado.engine import Scorer, both_classes
-from fado.tabular import Table, Variable
+from fado.tabular import NOT_GIVEN, UNSEEN, Table, Variable
 
-UNSEEN, NOT_TOLD = -1, -2  # the codes of a class that no model has learnt, and of a missing label
 _SLACK = 1e-4  # of the sum of probabilities in single precision
 _ROUNDING = 1e-12  # by which an average of probabilities may be past 1
 
@@ -178,7 +177,7 @@ def row_statistics(
         return values, np.abs(predicted - labels)
     agreement = own_label_probability(predicted, np.maximum(labels, 0))
     if (labels < 0).any():
-        agreement = np.where(labels == UNSEEN, 0.0, np.where(labels == NOT_TOLD, np.nan, agreement))
+        agreement = np.where(labels == UNSEEN, 0.0, np.where(labels == NOT_GIVEN, np.nan, agreement))
     return values, agreement
 
 

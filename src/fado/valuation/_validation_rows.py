@@ -25,6 +25,8 @@ from fado.tabular import (
     Table,
     Variable,
     group_rows,
+    match_attributes,
+    match_positive,
     warn_of_unknown,
 )
 from fado.valuation._probabilities import log_losses
@@ -291,36 +293,38 @@ def read_validation_rows(problem: Problem, validation: Problem | None, who: str)
 
 
 def _positives(validation: Problem, labels: Labels) -> Bools:
-    classes = validation.labels.classes
-    strange = [label for label in classes if label not in labels.classes]
-    if strange:
-        raise ValueError(
-            f"Validation rows have the label {strange[0]!r}, and the valued rows {labels.classes[0]!r} and "
-            f"{labels.classes[1]!r}: give both the same labels."
-        )
-    if len(classes) == 1:
-        raise ValueError(
-            f"The validation rows hold one label only ({classes[0]!r}): give rows of both labels."
-        )
-    return validation.labels.codes == classes.index(labels.classes[labels.positive or 0])
+    first, second = labels.classes
+    return match_positive(
+        validation.labels,
+        (first, second) if labels.positive else (second, first),
+        unseen=lambda label: (
+            f"Validation rows have the label {label!r}, and the valued rows {first!r} and {second!r}: give "
+            "both the same labels."
+        ),
+        single=lambda label: (
+            f"The validation rows hold one label only ({label!r}): give rows of both labels."
+        ),
+    )
 
 
-def _same_attributes(problem: Problem, validation: Problem) -> tuple[Variable, ...]:
+def _same_attributes(problem: Problem, validation: Problem) -> list[Variable]:
     """Return the attributes of the validation data in the order of the valued rows."""
-    own, theirs = ([one.name for one in rows.protected] for rows in (problem, validation))
-    if len(own) != len(theirs):
-        raise ValueError(
-            f"Validation rows have {len(theirs)} protected attributes and the valued rows {len(own)}: give "
+    names, others = (
+        list_names([variable.name for variable in rows.protected]) for rows in (problem, validation)
+    )
+    places = match_attributes(
+        problem,
+        validation,
+        counts=(
+            f"Validation rows have {len(validation.protected)} protected attributes and the valued rows "
+            f"{len(problem.protected)}: give both the same."
+        ),
+        lacking=lambda _: (
+            f"The validation rows have the protected attributes {others}, and the valued rows {names}: give "
             "both the same."
-        )
-    if not (problem.names_given and validation.names_given) or own == theirs:
-        return validation.protected
-    if sorted(own) != sorted(theirs):
-        raise ValueError(
-            f"The validation rows have the protected attributes {list_names(theirs)}, and the valued rows "
-            f"{list_names(own)}: give both the same."
-        )
-    return tuple(validation.protected[theirs.index(name)] for name in own)
+        ),
+    )
+    return [validation.protected[place] for place in places]
 
 
 def _compared_groups(variable: Variable, name: str) -> ValidationGroups:

@@ -22,11 +22,20 @@ from fado._typing import Floats
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.execution import ThreadExecutor, n_workers
-from fado.tabular import TARGET, Column, Problem, Table, Variable, protected_columns, target_column
+from fado.tabular import (
+    TARGET,
+    UNSEEN,
+    Column,
+    Problem,
+    Table,
+    Variable,
+    label_codes,
+    match_names,
+    protected_columns,
+    target_column,
+)
 from fado.valuation._base import target_pattern
 from fado.valuation._probabilities import (
-    NOT_TOLD,
-    UNSEEN,
     KeptModel,
     RowsToScore,
     VariableModels,
@@ -334,19 +343,32 @@ def read_labels(
         found[target.name] = _target_labels(target, target_column(y, table.n_rows))
     values = provenance.unknown if unknown is None else unknown
     columns = [column for column, _ in protected_columns(sensitive_features, table, values)]
-    for variable, column in _matched(protected, columns, named=provenance.names_given):
-        found[variable.name] = _protected_labels(variable, column)
+    names, known = [column.name for column in columns], [variable.name for variable in protected]
+    unnamed = not (provenance.names_given and all(column.named for column in columns))
+    listed = f"they know {list_names([repr(name) for name in known])}" if known else "they know none"
+    places = match_names(
+        names,
+        known,
+        by_name=len(names) != len(known) or not unnamed,
+        counts="",
+        lacking=lambda name: (
+            f"`sensitive_features` names {name!r}, a protected attribute that the models have not learnt "
+            f"({listed}){closest_names(name, known)}"
+        ),
+    )
+    for place, column in zip(places, columns, strict=True):
+        found[protected[place].name] = _protected_labels(protected[place], column)
     return found
 
 
-def label_codes(variable: Variable, column: Column) -> Labels:
+def known_labels(variable: Variable, column: Column) -> Labels:
     """Encode labels with the codes that models learnt; numbers are returned unchanged.
 
     Examples
     --------
     >>> from fado.tabular import column_from, variable_from
     >>> sex = variable_from(column_from("sex", ["m", "f"]))
-    >>> label_codes(sex, column_from("sex", ["f", "m", "x", None]))
+    >>> known_labels(sex, column_from("sex", ["f", "m", "x", None]))
     array([ 0,  1, -1, -2], dtype=int32)
     """
     if variable.kind == "continuous":
@@ -355,16 +377,13 @@ def label_codes(variable: Variable, column: Column) -> Labels:
                 f"The labels of {variable.name!r} hold text, and its models learnt numbers: convert them."
             )
         return column.numbers()
-    codes, entries = column.encode()
-    known = variable.classes[:-1] if variable.has_missing else variable.classes
-    place = {label: code for code, label in enumerate(known)}
-    missing = len(known) if variable.has_missing else NOT_TOLD
-    places = [place.get(column.label_of(entry), UNSEEN) for entry in entries]
-    return np.array([*places, missing], dtype=np.int32)[codes]
+    if variable.has_missing:
+        return label_codes(column, variable.classes[:-1], missing=len(variable.classes) - 1)
+    return label_codes(column, variable.classes)
 
 
 def _target_labels(target: Variable, column: Column) -> Labels:
-    labels = label_codes(target, column)
+    labels = known_labels(target, column)
     if target.kind == "classes" and (labels == UNSEEN).any():
         codes, entries = column.encode()
         strange = column.label_of(entries[codes[np.argmax(labels == UNSEEN)]])
@@ -378,7 +397,7 @@ def _target_labels(target: Variable, column: Column) -> Labels:
 
 def _protected_labels(attribute: Variable, column: Column) -> Labels:
     """Encode the labels of an attribute; raise an error if all are new and of another type."""
-    labels = label_codes(attribute, column)
+    labels = known_labels(attribute, column)
     if attribute.kind == "continuous":
         return labels
     codes, entries = column.encode()
@@ -392,24 +411,6 @@ def _protected_labels(attribute: Variable, column: Column) -> Labels:
                 f"{shown}: give it the same type, or leave the attribute out."
             )
     return labels
-
-
-def _matched(
-    protected: Sequence[Variable], columns: Sequence[Column], *, named: bool
-) -> list[tuple[Variable, Column]]:
-    """Match attributes by name or, if either side has no names, by position."""
-    by_name = {variable.name: variable for variable in protected}
-    names = [column.name for column in columns]
-    if len(names) == len(by_name) and not (named and all(column.named for column in columns)):
-        return list(zip(protected, columns, strict=True))
-    for name in names:
-        if name not in by_name:
-            known = f"they know {list_names([repr(own) for own in by_name])}" if by_name else "they know none"
-            raise ValueError(
-                f"`sensitive_features` names {name!r}, a protected attribute that the models have not learnt "
-                f"({known}){closest_names(name, list(by_name))}"
-            )
-    return [(by_name[column.name], column) for column in columns]
 
 
 def load_models(directory: str | os.PathLike[str]) -> ValuationModels:

@@ -45,7 +45,7 @@ from fado.tabular import (
 )
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
 from fado.valuation._saved import METADATA_KEY, About
-from fado.valuation.entropy import OutOfBagEntropy, label_codes
+from fado.valuation.entropy import OutOfBagEntropy, known_labels
 from fado.valuation.large._plan import LearntNote, Run, sample_size
 from fado.valuation.large._table import Roles, TablePass
 
@@ -112,7 +112,7 @@ def _problem(
     """Read the sampled rows like a table in memory, with the levels and classes of all rows."""
     sources = roles.variables(sample)
     labelled = [
-        replace(own, labels=label_codes(own, column)) for own, column in zip(variables, sources, strict=True)
+        replace(own, labels=known_labels(own, column)) for own, column in zip(variables, sources, strict=True)
     ]
     return Problem(
         table=_features(sample, roles, levels),
@@ -252,7 +252,7 @@ class Parts:
         """Encode the labels of some rows with the codes of the models."""
         found = {}
         for own, column in zip(self.kept, self.roles.variables(table), strict=True):
-            name, labels = own.variable.name, label_codes(own.variable, column)
+            name, labels = own.variable.name, known_labels(own.variable, column)
             if own.variable.kind == "classes" and (labels < 0).any():
                 raise ValueError(
                     f"{where!r} holds labels of {name!r} that were not there when it was read first: it was "

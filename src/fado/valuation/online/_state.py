@@ -29,7 +29,7 @@ from fado._records import encode, label_from, label_to, record_from, simplify
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
 from fado._typing import Floats
 from fado._version import __version__, library_versions
-from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
+from fado.tabular import TARGET, UNSEEN, Column, Kind, Problem, Table, label_codes, variable_from
 from fado.valuation._base import texts_of
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 
@@ -296,13 +296,7 @@ def _without_text(table: Table, blank: Collection[int], window: Table) -> Table:
 
 def has_new_label(column: Column, classes: tuple[Any, ...]) -> bool:
     """Return whether a column has a label that is not among these classes; numbers have no classes."""
-    if not classes:
-        return False
-    codes, entries = column.encode()
-    occurs = np.bincount(codes[codes >= 0], minlength=len(entries)) > 0
-    return any(
-        column.label_of(entry) not in classes for entry, there in zip(entries, occurs, strict=True) if there
-    )
+    return bool(classes) and bool((label_codes(column, classes) == UNSEEN).any())
 
 
 @dataclass(frozen=True)

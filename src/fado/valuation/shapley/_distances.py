@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fado._messages import closest_names
 from fado._typing import Floats, Integers
-from fado.tabular import Column, Table
+from fado.tabular import Column, Table, match_names
 
 _CACHED = 1 << 15  # numbers of valued rows that stay near the processor while others are compared with them
 _FARTHEST = 1e100  # in the largest number of the valued rows, so that squares stay finite
@@ -72,7 +72,20 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
     array([[2., 2., 2.]])
     """
     other = valued if validated is None else validated
-    places = _places(valued, other)
+    places = match_names(
+        valued.names,
+        other.names,
+        by_name=valued.given_names is not None and other.given_names is not None,
+        counts=(
+            f"The valued rows have {valued.n_columns} columns, validation rows {other.n_columns}: give both "
+            "the same."
+        ),
+        lacking=lambda name: (
+            f"The validation rows have no column {name!r}, which the valued rows have"
+            f"{closest_names(name, other.names)}"
+        ),
+        repeated="is there more than once: give every column its own name.",
+    )
     if valued.is_sparse or other.is_sparse:
         if not (valued.is_sparse and other.is_sparse):
             raise ValueError(
@@ -223,27 +236,3 @@ def _sparse_points(valued: Table, validated: Table) -> tuple[TablePoints, TableP
         norms = np.asarray(scaled.multiply(scaled).sum(axis=1), dtype=np.float64).ravel()
         read.append(TablePoints(n_rows, np.empty((n_rows, 0)), np.empty(0), sparse=scaled, norms=norms))
     return read[0], read[-1]
-
-
-def _places(valued: Table, validated: Table) -> list[int]:
-    """Find every column of the valued table in the validated one: by name if both have names."""
-    names = valued.names
-    if valued.given_names is None or validated.given_names is None or names == validated.names:
-        if valued.n_columns != validated.n_columns:
-            raise ValueError(
-                f"The valued rows have {valued.n_columns} columns, validation rows {validated.n_columns}: "
-                "give both the same."
-            )
-        return list(range(valued.n_columns))
-    places = []
-    for name in names:
-        found = validated.positions(name)
-        if not found:
-            raise ValueError(
-                f"The validation rows have no column {name!r}, which the valued rows have"
-                f"{closest_names(name, validated.names)}"
-            )
-        if len(found) > 1 or len(valued.positions(name)) > 1:
-            raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
-        places.append(found[0])
-    return places

@@ -21,7 +21,7 @@ from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
 from fado._typing import Floats, Integers
 from fado.execution import ThreadExecutor, n_workers
-from fado.tabular import Problem
+from fado.tabular import UNSEEN, Problem, label_codes
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
 from fado.valuation._result import Valuation
@@ -265,15 +265,13 @@ def _in_units_of_range(valued: Floats, validation: Problem | None) -> tuple[Floa
 def _codes(problem: Problem, validation: Problem) -> Floats:
     """Return the validation rows' labels with the codes of the valued rows; -1 for new labels."""
     source = validation.sources[0]
-    codes, entries = source.encode()
-    place = {label: code for code, label in enumerate(problem.target.classes)}
-    places = np.array([place.get(source.label_of(entry), -1) for entry in entries], dtype=np.float64)
-    if (places < 0).all():
+    codes = label_codes(source, problem.target.classes)
+    if (codes == UNSEEN).all():
         raise ValueError(
-            f"Validation rows have the label {source.label_of(entries[0])!r}, and none that the valued rows "
-            "have: give both the same labels."
+            f"Validation rows have the label {source.label_of(source.encode()[1][0])!r}, and none that the "
+            "valued rows have: give both the same labels."
         )
-    return places[codes]
+    return codes.astype(np.float64)
 
 
 def nearest_first(distances: Floats) -> npt.NDArray[np.int64]:

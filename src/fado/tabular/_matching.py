@@ -1,0 +1,212 @@
+"""Match a second table to a first one: its columns and attributes by name or position, its labels by value.
+
+Callers give the sentences of errors, which name the two tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fado._messages import closest_names
+from fado._typing import Bools
+from fado.tabular._column import Column
+from fado.tabular._problem import Problem
+from fado.tabular._table import Table
+from fado.tabular._variables import Labels
+
+UNSEEN, NOT_GIVEN = -1, -2  # the codes of a label that the first table does not have, and of a missing one
+
+
+def match_names(
+    names: Sequence[str],
+    others: Sequence[str],
+    *,
+    by_name: bool,
+    counts: str,
+    lacking: Callable[[str], str],
+    repeated: str = "",
+    needed: Collection[int] | None = None,
+) -> list[int]:
+    """Find the columns or attributes of a first table among those of a second.
+
+    Parameters
+    ----------
+    names, others : sequence of str
+        The names in the first table, and in the second. Equal ones match by position, even if they repeat.
+    by_name : bool
+        Whether both tables have names; otherwise all match by position.
+    counts : str
+        The error if positions cannot match, because there are more of them in one table.
+    lacking : callable
+        Returns the error for a name that the second table lacks.
+    repeated : str
+        The end of the error for a name that a table has more than once.
+    needed : collection of int, optional
+        The positions in `names` that must match, by default all.
+
+    Returns
+    -------
+    list of int
+        A position in `others` for each name; -1 for one that is neither there nor needed.
+
+    Examples
+    --------
+    >>> match_names(["age", "sex"], ["sex", "job", "age"], by_name=True, counts="", lacking=str)
+    [2, 0]
+    """
+    if not by_name or tuple(names) == tuple(others):
+        if len(names) != len(others):
+            raise ValueError(counts)
+        return list(range(len(names)))
+    first = {name: place for place, name in reversed(list(enumerate(others)))}
+    counted, there = Counter(names), Counter(others)
+    must = set(range(len(names)) if needed is None else needed)
+    for j, name in enumerate(names):
+        if j in must and name not in first:
+            raise ValueError(lacking(name))
+        if j in must and (counted[name] > 1 or there[name] > 1):
+            raise ValueError(f"Column {name!r} {repeated}")
+    return [first.get(name, -1) for name in names]
+
+
+def match_attributes(
+    first: Problem, second: Problem, *, counts: str, lacking: Callable[[str], str]
+) -> list[int]:
+    """Find the protected attributes of the first problem among those of the second; both have as many."""
+    if len(first.protected) != len(second.protected):
+        raise ValueError(counts)
+    names, others = ([variable.name for variable in rows.protected] for rows in (first, second))
+    by_name = first.names_given and second.names_given
+    return match_names(names, others, by_name=by_name, counts=counts, lacking=lacking)
+
+
+def match_validation(problem: Problem, validation: Problem, what: str = "`validation`") -> list[int]:
+    """Find the protected attributes of the training rows among those of other rows, called `what`."""
+    return match_attributes(
+        problem,
+        validation,
+        counts=(
+            f"{what} has {len(validation.protected)} protected attributes, and the training rows have "
+            f"{len(problem.protected)}: give both the same."
+        ),
+        lacking=lambda name: f"{what} has no protected attribute {name!r}: give both the same.",
+    )
+
+
+def label_codes(column: Column, classes: Sequence[Any], missing: int = NOT_GIVEN) -> npt.NDArray[np.int32]:
+    """Encode labels as positions in `classes`: `UNSEEN` for others, `missing` where there is none.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from
+    >>> label_codes(column_from("sex", ["f", "m", "x", None]), ["f", "m"])
+    array([ 0,  1, -1, -2], dtype=int32)
+    """
+    codes, entries = column.encode()
+    place = {label: code for code, label in enumerate(classes)}
+    places = [place.get(column.label_of(entry), UNSEEN) for entry in entries]
+    return np.array([*places, missing], dtype=np.int32)[codes]
+
+
+def match_positive(
+    labels: Labels,
+    classes: tuple[Any, Any],
+    *,
+    unseen: Callable[[Any], str],
+    single: Callable[[Any], str],
+) -> Bools:
+    """Mark the rows of the positive label, the second of two that the first table has.
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels of the second table.
+    classes : tuple
+        The negative label and the positive one.
+    unseen, single : callable
+        Return the error for a label that is neither, and for the only label of the second table.
+    """
+    for label in labels.classes:
+        if label not in classes:
+            raise ValueError(unseen(label))
+    if len(labels.classes) == 1:
+        raise ValueError(single(labels.classes[0]))
+    return labels.codes == labels.classes.index(classes[1])
+
+
+def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
+    """Return the rows of both, the first ones first, in the columns of the first; `called` names the second.
+
+    Columns and attributes are found by name, or by position if they have none. Blocks stay separate.
+    """
+    table, other = first.table, second.table
+    if table.is_sparse or other.is_sparse:
+        raise ValueError("Rows of sparse matrices cannot be joined here: convert them to dense tables.")
+    places = match_names(
+        table.names,
+        other.names,
+        by_name=table.is_named and other.is_named,
+        counts=(
+            f"{called} has {other.n_columns} columns, and the training rows have {table.n_columns}: give "
+            "both the same."
+        ),
+        lacking=lambda name: f"{called} has no column {name!r}{closest_names(name, other.names)}",
+        repeated="appears more than once: give every column a different name.",
+    )
+    theirs = [other.column(place) for place in places]
+    columns = [_joined(*pair, called) for pair in zip(table.columns, theirs, strict=True)]
+    places = match_validation(first, second, called)
+    sources = [second.sources[0], *(second.sources[1 + place] for place in places)]
+    both = (first, second)
+    weights = blocks = None
+    if any(rows.sample_weight is not None for rows in both):
+        parts = [np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight for rows in both]
+        weights = np.concatenate(parts)
+    if any(rows.blocks is not None for rows in both):
+        before, after = (np.arange(rows.n_rows) if rows.blocks is None else rows.blocks for rows in both)
+        blocks = np.concatenate([before, after + before.max() + 1])
+    return first.with_sources(
+        [_joined(*pair, called) for pair in zip(first.sources, sources, strict=True)],
+        table=Table.of_columns(columns, named=table.is_named),
+        sample_weight=weights,
+        blocks=blocks,
+    )
+
+
+def _joined(first: Column, second: Column, called: str) -> Column:
+    """Join two columns, with the levels of both."""
+    if first.levels is None and second.levels is None:
+        if first.data.type == second.data.type:
+            data = pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
+        else:
+            data = pa.chunked_array([first.numbers(), second.numbers()])
+        return Column(first.name, data)
+    first, second = _levelled(first), _levelled(second)
+    labelled = [own.labels is not None for own in (first, second) if own.levels]
+    if first.levels is None or second.levels is None or len(set(labelled)) > 1:
+        kinds = [
+            "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
+            for own in (first, second)
+        ]
+        raise ValueError(
+            f"Column {first.name!r} holds {kinds[0]}, and that of {called} {kinds[1]}: convert it."
+        )
+    labels = dict(zip(second.levels, second.labels or second.levels, strict=True))
+    labels |= dict(zip(first.levels, first.labels or first.levels, strict=True))
+    levels = tuple(sorted(labels))
+    codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
+    written = None if first.labels is None else tuple(labels[level] for level in levels)
+    return Column(first.name, pa.chunked_array(codes), levels, written)
+
+
+def _levelled(column: Column) -> Column:
+    """Return a column without any entry as one of levels, because its type is unknown."""
+    if column.levels is not None or not np.isnan(column.numbers()).all():
+        return column
+    return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())
