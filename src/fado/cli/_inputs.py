@@ -320,11 +320,7 @@ def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str
     chosen: dict[int, str] = {}
     for name, values in named.items():
         for value in values or ():
-            try:
-                code = labels.index(label_named(labels, value, f"--{name}"))
-            except ValueError as error:
-                told = str(error).replace("a label of the target", f"a value of {split!r}")
-                raise ValueError(told) from None
+            code = labels.index(label_named(labels, value, f"--{name}", f"a value of {split!r}"))
             if code in chosen:
                 raise ValueError(f"`--{name} {value}` is already named by `--{chosen[code]}`: name it once.")
             chosen[code] = name

@@ -24,6 +24,7 @@ from fado.tabular import (
     Problem,
     Table,
     Variable,
+    blocks_of,
     column_from,
     deal_rows,
     group_rows,
@@ -34,6 +35,7 @@ from fado.tabular import (
     read_table,
     title_in_full,
     warn_of_unknown,
+    weights_of,
 )
 
 MOST_GROUPS = 50
@@ -321,15 +323,15 @@ def _problem(
     features: pa.Table, positive: Bools, protected: dict[str, pd.Series], table: pa.Table, about: DataConfig
 ) -> Problem:
     """Read what the configuration names; error messages use its names."""
-    beside = {"sample_weight": ("data.weight", about.weight), "groups": ("data.groups", about.groups)}
-    given = {argument: table.column(name) for argument, (_, name) in beside.items() if name is not None}
-    try:
-        return read_problem(features, positive, protected, **given)
-    except ValueError as error:
-        message = str(error)
-        for argument, (place, name) in beside.items():
-            message = message.replace(f"`{argument}`", f"`{place}`, {name!r},")
-        raise ValueError(message) from error
+    problem = read_problem(features, positive, protected)
+    weight, blocks = about.weight, about.groups
+    if weight is not None:
+        called = f"`data.weight`, {weight!r},"
+        problem = replace(problem, sample_weight=weights_of(table.column(weight), problem.n_rows, called))
+    if blocks is not None:
+        called = f"`data.groups`, {blocks!r},"
+        problem = replace(problem, blocks=blocks_of(table.column(blocks), problem.n_rows, called))
+    return problem
 
 
 def _groups(protected: Sequence[Variable]) -> Groups:

@@ -16,6 +16,7 @@ from fado.tabular._matching import (
 from fado.tabular._problem import (
     Problem,
     attribute_columns,
+    blocks_of,
     check_weights,
     mean_one,
     note_features,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,8 +54,7 @@ class Column:
 
     def numbers(self) -> npt.NDArray[np.float64]:
         """Return the numbers (or codes) as float64, with NaN where the entry is missing."""
-        data = self.data.cast(pa.int8()) if self.is_boolean else self.data
-        return data.cast(pa.float64(), safe=False).to_numpy()
+        return self.data.cast(pa.float64(), safe=False).to_numpy()
 
     def codes(self) -> npt.NDArray[np.int32]:
         """Return the codes of a column of levels, -1 where the entry is missing."""
@@ -63,8 +63,9 @@ class Column:
     def encode(self) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[Any]]:
         """Return codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
         if self.labels is not None:
-            places_of = np.append(np.argsort(self._by_value), -1).astype(np.int32)
-            return places_of[self.codes()], [self.labels[place] for place in self._by_value]
+            by_value = self._by_value
+            places = np.append(np.argsort(by_value), -1).astype(np.int32)
+            return places[self.codes()], [self.labels[level] for level in by_value]
         if self.levels is not None:
             return self.codes(), self.levels
         if not pa.types.is_integer(self.data.type):
@@ -78,25 +79,26 @@ class Column:
         """Return an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
         if self.levels is not None:
             return entry
-        return _as_written(bool(entry) if self.is_boolean else entry)
+        if pa.types.is_boolean(self.data.type):
+            return bool(entry)
+        return int(entry) if float(entry).is_integer() else float(entry)
 
     def marked(self, values: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Mark the entries that are one of some values: "1" is 1, 1.0 and "1", but not True."""
         codes, entries = self.encode()
         texts = [str(value) for value in values]
-        if self.levels is None and not self.is_boolean:
-            found = np.any([np.asarray(entries) == _number(text) for text in texts], axis=0)
-            found = np.broadcast_to(found, len(entries))
-        else:
-            labels = [self.label_of(entry) for entry in entries]
-            found = np.array(
-                [
-                    any(str(own) == text if isinstance(own, bool) else is_label(own, text) for text in texts)
-                    for own in labels
-                ],
-                dtype=np.bool_,
-            )
-        return np.append(found, False)[codes]  # the last, which is also -1, is missing
+        marked = np.zeros(len(entries) + 1, dtype=np.bool_)  # the last, which is also -1, is missing
+        for text in texts:
+            if self.levels is not None or self.is_boolean:
+                labels = map(self.label_of, entries)
+                marked[:-1] |= [
+                    str(label) == text if isinstance(label, bool) else is_label(label, text)
+                    for label in labels
+                ]
+            else:
+                with suppress(ValueError):
+                    marked[:-1] |= np.asarray(entries) == float(text)
+        return marked[codes]
 
     def without(self, values: Sequence[Any]) -> Column:
         """Return the column with some values as missing entries."""
@@ -145,18 +147,18 @@ class Column:
         if len(used) == len(self.levels):
             return self
         labels, declared = (
-            None if own is None else tuple(own[code] for code in used) for own in (self.labels, self.declared)
+            None if by_level is None else tuple(by_level[code] for code in used)
+            for by_level in (self.labels, self.declared)
         )
-        return replace(
-            self.with_levels([self.levels[code] for code in used]), labels=labels, declared=declared
-        )
+        column = self.with_levels([self.levels[code] for code in used])
+        return replace(column, labels=labels, declared=declared)
 
     @property
     def declared_places(self) -> tuple[int, ...] | None:
         """The declared position of each entry that `encode` returns; None if it is not a categorical."""
         if self.declared is None or self.labels is None:
             return self.declared
-        return tuple(self.declared[place] for place in self._by_value)
+        return tuple(self.declared[level] for level in self._by_value)
 
     @property
     def _by_value(self) -> list[int]:
@@ -170,7 +172,22 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
 
     Dates and times are refused, because models cannot use them; with `times` they become numbers.
     """
-    data = _arrow(name, values)
+    import narwhals as nw
+
+    if isinstance(values, nw.Series):
+        values = values.to_native()
+    if nw.dependencies.is_polars_series(values):
+        values = _without_128_bits(values).to_arrow()
+    elif isinstance(values, np.ndarray):
+        values = _native(name, values)
+    elif hasattr(values, "dtype"):
+        values = _plain_pandas(name, values)
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        try:
+            values = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise _mixed(name, values) from error
+    data = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
     kind = data.type
     if pa.types.is_null(kind) or pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return Column(name, data.cast(pa.float64()))
@@ -196,43 +213,9 @@ def is_label(label: Any, text: str) -> bool:
         return False
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
-
-
 def is_text(kind: pa.DataType) -> bool:
     """Return whether a type is text in any of its forms."""
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-
-
-def _as_written(number: Any) -> Any:
-    """Return a number or boolean as a user would write it: 3 rather than 3.0."""
-    if isinstance(number, bool):
-        return number
-    return int(number) if float(number).is_integer() else float(number)
-
-
-def _arrow(name: str, values: Any) -> pa.ChunkedArray:
-    """Convert one column to Arrow, without a copy where possible."""
-    import narwhals as nw
-
-    if isinstance(values, nw.Series):
-        values = values.to_native()
-    if nw.dependencies.is_polars_series(values):
-        values = _without_128_bits(values).to_arrow()
-    elif isinstance(values, np.ndarray):
-        values = _native(name, values)
-    elif hasattr(values, "dtype"):
-        values = _plain_pandas(name, values)
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
-        try:
-            values = pa.array(values, from_pandas=True)
-        except (pa.ArrowException, TypeError, OverflowError) as error:
-            raise _mixed(name, values) from error
-    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
 def _native(name: str, values: npt.NDArray[Any]) -> Any:
@@ -284,19 +267,20 @@ def _without_128_bits(values: Any) -> Any:
 
 def _mixed(name: str, values: Any) -> Exception:
     """Return the error for a column that mixes types."""
-    found = sorted({type(value).__name__ for value in values if value is not None})
-    if found == ["int"]:
+    types = sorted({type(value).__name__ for value in values if value is not None})
+    if types == ["int"]:
         return ValueError(
             f"Column {name!r} holds whole numbers of more than 64 bits: turn them into floats, or into "
             "strings if they are names."
         )
-    if not set(found) - {"bool", "int", "float", "str", "bytes", "Decimal"} or any("int" in f for f in found):
+    plain = {"bool", "int", "float", "str", "bytes", "Decimal"}
+    if plain.issuperset(types) or any("int" in one for one in types):
         return ValueError(
-            f"Column {name!r} mixes types ({', '.join(found)}): make it all numbers or all strings, "
+            f"Column {name!r} mixes types ({', '.join(types)}): make it all numbers or all strings, "
             "for example with `.astype(str)`."
         )
     return TypeError(
-        f"Column {name!r} holds {', '.join(found)}: every argument must be a string or a number."
+        f"Column {name!r} holds {', '.join(types)}: every argument must be a string or a number."
     )
 
 
@@ -319,7 +303,10 @@ def _levelled(name: str, data: pa.ChunkedArray) -> Column:
     declared = pc.index_in(levels, value_set=texts)
     labels = None
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        labels = tuple(map(_as_written, categories.take(declared).to_pylist()))
+        labels = tuple(
+            int(label) if not isinstance(label, bool) and float(label).is_integer() else label
+            for label in categories.take(declared).to_pylist()
+        )
     return Column(
         name, pa.chunked_array([codes]), tuple(levels.to_pylist()), labels, tuple(declared.to_pylist())
     )

@@ -173,6 +173,7 @@ def join_problems(first: Problem, second: Problem, called: str = "`validation`")
         blocks = np.concatenate([before, after + before.max() + 1])
     return first.with_sources(
         [_joined(*pair, called) for pair in zip(first.sources, sources, strict=True)],
+        first.kinds,
         table=Table.of_columns(columns, named=table.is_named),
         sample_weight=weights,
         blocks=blocks,

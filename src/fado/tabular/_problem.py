@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from fado.tabular._variables import (
     Labels,
     Variable,
     check_attribute_names,
-    check_kinds,
     group_rows,
     labels_of,
     positive_code,
@@ -105,12 +104,23 @@ class Problem:
             return group_rows(self.protected)
         return Groups(np.zeros(self.n_rows, dtype=np.int64), ("all rows",), ("all rows",))
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Problem:
-        """Return the problem of some rows; levels of other rows are dropped."""
-        table = self.table.take(rows)
+    def take(self, rows: npt.NDArray[np.integer[Any]], *, alone: bool = False) -> Problem:
+        """Return the problem of some rows; levels of other rows are dropped.
+
+        Rows that stand `alone` do not keep the user's table, the kinds of variables that all rows have, nor
+        the order in which categories were declared.
+        """
+        table = Table.of_columns(self.table.columns, named=self.table.is_named) if alone else self.table
+        table = table.take(rows)
         columns = [column.without_unused_levels() for column in table.columns]
+        sources = [column.take(rows).without_unused_levels() for column in self.sources]
+        if alone:
+            columns, sources = (
+                [replace(column, declared=None) for column in part] for part in (columns, sources)
+            )
         return self.with_sources(
-            [column.take(rows).without_unused_levels() for column in self.sources],
+            sources,
+            {} if alone else self.kinds,
             table=Table(table.source, table.names, table.n_rows, columns, named=table.is_named),
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
             blocks=None if self.blocks is None else np.unique(self.blocks[rows], return_inverse=True)[1],
@@ -130,21 +140,31 @@ class Problem:
 
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Return the problem with kinds of variables that the user chose."""
-        chosen = check_kinds(kinds, [column.name for column in self.sources])
-        return self.with_sources(self.sources, chosen) if chosen else self
+        if not kinds:
+            return self
+        names = [column.name for column in self.sources]
+        chosen: dict[str, Kind] = {}
+        for name, kind in kinds.items():
+            if str(name) not in names:
+                raise ValueError(f"`kinds` names {str(name)!r}, which is not one of the variables {names}.")
+            if kind not in get_args(Kind):
+                raise ValueError(f"`kinds[{str(name)!r}]` must be 'classes' or 'continuous', got {kind!r}.")
+            chosen[str(name)] = cast("Kind", kind)
+        return self.with_sources(self.sources, self.kinds | chosen)
 
-    def with_sources(
-        self, sources: Sequence[Column], chosen: Mapping[str, Kind] | None = None, **changes: Any
-    ) -> Problem:
-        """Return the problem with its variables read from other columns, of the kinds that they have."""
-        kinds = {
-            own.name: own.kind
-            for own in self.variables
-            if own.kind == "continuous" or len(own.classes) > MOST_NUMERIC_CLASSES
-        }
-        kinds.update(chosen or {})
-        target, *protected = (variable_from(own, kinds.get(own.name)) for own in sources)
+    def with_sources(self, sources: Sequence[Column], kinds: Mapping[str, Kind], **changes: Any) -> Problem:
+        """Return the problem with its variables read from other columns, of some kinds by name."""
+        target, *protected = (variable_from(column, kinds.get(column.name)) for column in sources)
         return replace(self, target=target, protected=tuple(protected), sources=tuple(sources), **changes)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The kinds of variables that other rows, such as fewer, might not show."""
+        return {
+            variable.name: variable.kind
+            for variable in self.variables
+            if variable.kind == "continuous" or len(variable.classes) > MOST_NUMERIC_CLASSES
+        }
 
 
 def read_problem(
@@ -216,7 +236,7 @@ def read_problem(
         sources=(target, *columns),
         pos_label=pos_label,
         sample_weight=weights_of(sample_weight, table.n_rows),
-        blocks=_blocks_of(groups, table.n_rows),
+        blocks=None if groups is None else blocks_of(groups, table.n_rows),
         unknown=unknown_values(unknown),
     )
 
@@ -224,18 +244,18 @@ def read_problem(
 def _warn_of_other_order(index: Any, argument: str, values: Any) -> None:
     """Warn if the rows of an argument have the labels of X's in another order."""
     if isinstance(values, Mapping):
-        for name, own in values.items():
-            _warn_of_other_order(index, f"{argument}[{name!r}]", own)
+        for name, entries in values.items():
+            _warn_of_other_order(index, f"{argument}[{name!r}]", entries)
         return
     other = getattr(values, "index", None) if hasattr(values, "iloc") else None
     if index is None or other is None or len(index) != len(other) or index.equals(other):
         return
     if index.is_unique and other.is_unique and bool(index.isin(other).all()):
         pairs = enumerate(zip(index, other, strict=True))
-        row, (own, theirs) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+        row, (label, other_label) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
         warn_user(
-            f"`{argument}` has the row labels of X in another order: row {row} is {own!r} in X and "
-            f"{theirs!r} there. Rows are matched by position: pass `{argument}.loc[X.index]` if labels "
+            f"`{argument}` has the row labels of X in another order: row {row} is {label!r} in X and "
+            f"{other_label!r} there. Rows are matched by position: pass `{argument}.loc[X.index]` if labels "
             "should match, or reset both indexes."
         )
 
@@ -282,19 +302,18 @@ def protected_columns(
     values = unknown_values(unknown)
     if sensitive_features is None:
         return []
-    found: list[tuple[Column, int | None]]
-    if _is_name(sensitive_features):
-        found = [_by_name(sensitive_features, table)]
-    elif isinstance(sensitive_features, list | tuple) and _are_names(sensitive_features, table):
-        found = [_by_name(name, table) for name in sensitive_features]
+    names = _names_in(sensitive_features, table)
+    columns: list[tuple[Column, int | None]]
+    if names is None:
+        columns = [(column, None) for column in attribute_columns(sensitive_features)]
     else:
-        found = [(column, None) for column in attribute_columns(sensitive_features)]
-    if not found:
+        columns = [_column_named(name, table) for name in names]
+    if not columns:
         raise ValueError("`sensitive_features` names no protected attribute: pass at least one, or None.")
-    check_attribute_names([column.name for column, _ in found])
-    for column, _ in found:
+    check_attribute_names([column.name for column, _ in columns])
+    for column, _ in columns:
         _check_length(column, table.n_rows)
-    return [(column.without(values), position) for column, position in found]
+    return [(column.without(values), position) for column, position in columns] if values else columns
 
 
 def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
@@ -303,24 +322,26 @@ def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
     Those without a name are called "z", or "z0", "z1", ... if there are several. Entries that are one of the
     values in `unknown` are read as missing.
     """
-    return [column.without(unknown_values(unknown)) for column in _columns_of(values)]
-
-
-def _columns_of(values: Any) -> list[Column]:
-    if isinstance(values, Mapping):
-        return [one_column(own, f"sensitive_features[{name!r}]", str(name)) for name, own in values.items()]
-    if is_frame(values):
-        return list(Table.from_input(values).columns)
     array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
     if isinstance(array, np.matrix):
         array = np.asarray(array)
-    if getattr(array, "ndim", 1) == 2:
+    if isinstance(values, Mapping):
+        columns = [
+            one_column(entries, f"sensitive_features[{name!r}]", str(name))
+            for name, entries in values.items()
+        ]
+    elif is_frame(values):
+        columns = list(Table.from_input(values).columns)
+    elif getattr(array, "ndim", 1) == 2:
         names = ["z"] if array.shape[1] == 1 else [f"z{j}" for j in range(array.shape[1])]
-        return [replace(column_from(name, array[:, j]), named=False) for j, name in enumerate(names)]
-    name = getattr(values, "name", None)
-    if name in (None, ""):
-        return [replace(one_column(values, "sensitive_features", "z"), named=False)]
-    return [one_column(values, "sensitive_features", str(name))]
+        columns = [replace(column_from(name, array[:, j]), named=False) for j, name in enumerate(names)]
+    else:
+        name = getattr(values, "name", None)
+        is_named = name not in (None, "")
+        column = one_column(values, "sensitive_features", str(name) if is_named else "z")
+        columns = [replace(column, named=is_named)]
+    unknowns = unknown_values(unknown)
+    return [column.without(unknowns) for column in columns] if unknowns else columns
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:
@@ -339,34 +360,34 @@ def one_column(values: Any, argument: str, name: str | None = None, *, times: bo
     return column_from(argument if name is None else name, values, times=times)
 
 
-def weights_of(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
-    """Read the rows' weights, and refuse invalid ones."""
+def weights_of(
+    sample_weight: Any, n_rows: int, called: str = "`sample_weight`"
+) -> npt.NDArray[np.float64] | None:
+    """Read the rows' weights, and refuse invalid ones; `called` is their name in messages."""
     if sample_weight is None:
         return None
     if np.isscalar(sample_weight):
         sample_weight = np.full(n_rows, sample_weight)
     column = one_column(sample_weight, "sample_weight")
     if column.levels is not None:
-        raise ValueError("`sample_weight` must hold numbers, got text.")
+        raise ValueError(f"{called} must hold numbers, got text.")
     weights = column.numbers()
     if weights.shape != (n_rows,):
-        raise ValueError(
-            f"`sample_weight` must have one weight per row, shape {(n_rows,)}, got {weights.shape}."
-        )
-    check_weights(weights, "sample_weight")
+        raise ValueError(f"{called} must have one weight per row, shape {(n_rows,)}, got {weights.shape}.")
+    check_weights(weights, called)
     if n_rows and not weights.any():
-        raise ValueError("`sample_weight` is zero in every row: give some row a weight.")
+        raise ValueError(f"{called} is zero in every row: give some row a weight.")
     return weights
 
 
-def check_weights(weights: npt.NDArray[np.float64], name: str, where: str = "") -> None:
+def check_weights(weights: npt.NDArray[np.float64], called: str, where: str = "") -> None:
     """Refuse weights that are not finite, negative, or too large or too small to be multiplied."""
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"`{name}` must be finite and not negative in every row{where}.")
+        raise ValueError(f"{called} must be finite and not negative in every row{where}.")
     beyond = (weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT))
     if beyond.any():
         raise ValueError(
-            f"`{name}` must be 0 or between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} in every row{where}, got "
+            f"{called} must be 0 or between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} in every row{where}, got "
             f"{weights[beyond][0]:g}: divide all weights by their mean, and set what is then too small to 0."
         )
 
@@ -379,35 +400,34 @@ def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return weights / weights.mean()
 
 
-def _blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
-    """Read which rows belong together, as codes of equal entries."""
-    if groups is None:
-        return None
+def blocks_of(groups: Any, n_rows: int, called: str = "`groups`") -> npt.NDArray[np.int64]:
+    """Read which rows belong together, as codes of equal entries; `called` is their name in messages."""
     column = one_column(groups, "groups", times=True)
     if len(column) != n_rows:
-        raise ValueError(f"`groups` must have one entry per row, {n_rows}, got {len(column)}.")
+        raise ValueError(f"{called} must have one entry per row, {n_rows}, got {len(column)}.")
     codes, _ = column.encode()
     if (codes < 0).any():
-        raise ValueError(f"`groups` is missing in {int((codes < 0).sum())} rows: give every row an entry.")
+        raise ValueError(f"{called} is missing in {int((codes < 0).sum())} rows: give every row an entry.")
     return codes.astype(np.int64)
 
 
-def _is_name(value: Any) -> bool:
-    """Return whether this may be a column's name: text, or a whole number as in pandas."""
-    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+def _names_in(sensitive_features: Any, table: Table) -> list[Any] | None:
+    """Return the names of columns of X that were passed: text, or whole numbers as in pandas; else None."""
+    is_list = isinstance(sensitive_features, list | tuple)
+    names = list(sensitive_features) if is_list else [sensitive_features]
+    if not names or not all(isinstance(name, str | int | np.integer) for name in names):
+        return None
+    if any(isinstance(name, bool) for name in names):
+        return None
+    if not is_list:
+        return names
+    if all(isinstance(name, str) for name in names):  # not labels, of which there is one per row
+        return names if len(names) != table.n_rows or set(names) <= set(table.names) else None
+    known = set(table.source.columns) if hasattr(table.source, "iloc") else set()
+    return names if len(names) != table.n_rows and known.issuperset(names) else None
 
 
-def _are_names(values: list[Any] | tuple[Any, ...], table: Table) -> bool:
-    """Return whether these are names of columns and not a list of labels."""
-    if not values:
-        return False
-    if all(isinstance(value, str) for value in values):
-        return len(values) != table.n_rows or set(values) <= set(table.names)
-    names = set(table.source.columns) if hasattr(table.source, "iloc") else set()
-    return all(map(_is_name, values)) and len(values) != table.n_rows and names.issuperset(values)
-
-
-def _by_name(name: Any, table: Table) -> tuple[Column, int]:
+def _column_named(name: Any, table: Table) -> tuple[Column, int]:
     name = name.item() if isinstance(name, np.integer) else name
     positions = table.positions(name)
     if len(positions) == 1:

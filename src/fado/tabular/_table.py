@@ -42,6 +42,13 @@ class Table:
         The columns, if they have been read.
     named : bool, optional
         Whether the names are the user's; None derives it from the source.
+
+    Attributes
+    ----------
+    n_columns : int
+        The number of columns.
+    is_sparse : bool
+        Whether the features came as a sparse matrix.
     """
 
     def __init__(
@@ -56,20 +63,26 @@ class Table:
         self.source = source
         self.names = list(names)
         self.n_rows = n_rows
-        told = not is_sparse(source) and not isinstance(source, np.ndarray)
-        self.is_named = told if named is None else named
+        self.n_columns = len(self.names)
+        self.is_sparse = is_sparse(source)
+        self.is_named = not (self.is_sparse or isinstance(source, np.ndarray)) if named is None else named
         self._read: dict[int, Column] = dict(enumerate(columns or ()))
 
     @classmethod
     def from_input(cls, X: Any) -> Table:
         """Read the shape of a two-dimensional table of any supported library."""
-        if is_frame(X):
-            source = _collected(X)
-            names = [str(name) for name in _names_of(source)]
-        else:
-            source = _matrix(X)
-            names = [f"x{j}" for j in range(source.shape[1])]
-        return cls(source, names, source.shape[0])
+        if not is_frame(X):
+            matrix = _matrix(X)
+            return cls(matrix, [f"x{j}" for j in range(matrix.shape[1])], matrix.shape[0])
+        import narwhals as nw
+
+        frame = nw.to_native(X, pass_through=True)
+        if nw.dependencies.is_polars_lazyframe(frame):
+            frame = frame.collect()
+        if isinstance(frame, pa.Table):
+            frame = without_index(frame)
+            return cls(frame, frame.column_names, frame.num_rows)
+        return cls(frame, [str(name) for name in frame.columns], len(frame))
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], *, named: bool = True) -> Table:
@@ -98,20 +111,12 @@ class Table:
         return self.source.tocsc()
 
     @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return len(self.names)
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the features came as a sparse matrix."""
-        return is_sparse(self.source)
-
-    @property
     def given_names(self) -> list[str] | None:
         """The user's names of the columns; None without names, or if some are not text."""
-        text = is_frame(self.source) and all(isinstance(name, str) for name in _names_of(self.source))
-        return self.names if text else None
+        if self.source is None or self.is_sparse or isinstance(self.source, np.ndarray):
+            return None
+        names = self.names if isinstance(self.source, pa.Table) else self.source.columns
+        return self.names if all(isinstance(name, str) for name in names) else None
 
     @property
     def index(self) -> Any:
@@ -126,8 +131,8 @@ class Table:
     def _places(self) -> dict[str, list[int]]:
         """The positions of the columns by name; a search for each name would be quadratic."""
         places: dict[str, list[int]] = {}
-        for j, own in enumerate(self.names):
-            places.setdefault(own, []).append(j)
+        for j, name in enumerate(self.names):
+            places.setdefault(name, []).append(j)
         return places
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Table:
@@ -140,7 +145,7 @@ class Table:
         """Return the rows between two positions, as a table whose columns are read when needed."""
         n_rows = stop - start
         if self.source is None:
-            columns = [replace(own, data=own.data.slice(start, n_rows)) for own in self.columns]
+            columns = [replace(column, data=column.data.slice(start, n_rows)) for column in self.columns]
             return Table(None, self.names, n_rows, columns, named=self.is_named)
         if isinstance(self.source, pa.Table):
             source = self.source.slice(start, n_rows)
@@ -157,19 +162,6 @@ class Table:
         if self.source is None:
             return pd.DataFrame({column.name: column.to_pandas() for column in self.columns})
         return self.source.to_pandas()
-
-
-def _collected(frame: Any) -> Any:
-    """Return a table in its own library, a lazy one collected, without an unnamed index."""
-    import narwhals as nw
-
-    frame = nw.to_native(frame, pass_through=True)
-    frame = frame.collect() if nw.dependencies.is_polars_lazyframe(frame) else frame
-    return without_index(frame) if isinstance(frame, pa.Table) else frame
-
-
-def _names_of(frame: Any) -> Iterable[Any]:
-    return frame.column_names if isinstance(frame, pa.Table) else frame.columns
 
 
 def _matrix(X: Any) -> Any:
@@ -218,7 +210,7 @@ def named_index(table: pa.Table) -> list[str]:
     >>> named_index(pa.Table.from_pandas(frame))
     ['id']
     """
-    index = _told(table).get("index_columns")
+    index = _pandas_metadata(table).get("index_columns")
     names = [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
     return [name for name in names if name in table.column_names and not re.fullmatch(_UNNAMED, name)]
 
@@ -243,17 +235,17 @@ def without_index(table: pa.Table) -> pa.Table:
         table = table.drop_columns(unnamed)
     if not named:
         return table
-    told = json.dumps(_told(table) | {"index_columns": []}).encode()
-    return table.replace_schema_metadata((table.schema.metadata or {}) | {b"pandas": told})
+    metadata = json.dumps(_pandas_metadata(table) | {"index_columns": []}).encode()
+    return table.replace_schema_metadata((table.schema.metadata or {}) | {b"pandas": metadata})
 
 
-def _told(table: pa.Table) -> dict[str, Any]:
+def _pandas_metadata(table: pa.Table) -> dict[str, Any]:
     """Return the metadata that pandas stored; empty if there is none or it is damaged."""
     try:
-        told = json.loads((table.schema.metadata or {})[b"pandas"])
+        metadata = json.loads((table.schema.metadata or {})[b"pandas"])
     except (KeyError, ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def is_sparse(X: Any) -> bool:
@@ -319,8 +311,8 @@ def read_folds(
         try:
             pairs = list(cv.split(np.zeros((n_rows, 1)), labels, blocks))
         except (TypeError, ValueError) as error:
-            said = " ".join(str(error).split())
-            raise ValueError(f"`cv` ({cv!r}) cannot split these rows: {said}") from error
+            reason = " ".join(str(error).split())
+            raise ValueError(f"`cv` ({cv!r}) cannot split these rows: {reason}") from error
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
         pairs = list(cv)
     else:
@@ -412,7 +404,7 @@ def names_like(name: str, names: Collection[str]) -> list[str]:
     >>> names_like("age_*", ["age_1", "age_*"])
     ['age_*']
     """
-    return [name] if name in names else [own for own in names if fnmatchcase(own, name)]
+    return [name] if name in names else [known for known in names if fnmatchcase(known, name)]
 
 
 def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, called: str) -> list[str]:
@@ -424,7 +416,7 @@ def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, call
     ['age_1', 'age_2', 'sex']
     """
     known = dict.fromkeys(names)  # a search in a list would be quadratic
-    found: dict[str, None] = {}
+    matches: dict[str, None] = {}
     for name in as_names(wanted, called):
         if not isinstance(name, str):
             raise TypeError(f"`{called}` must list names of columns as text, got {name!r}.")
@@ -432,8 +424,8 @@ def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, call
         if not here:
             what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
             raise ValueError(f"`{called}` names {name!r}: {what}{closest_names(name, names)}")
-        found.update(dict.fromkeys(here))
-    return list(found)
+        matches.update(dict.fromkeys(here))
+    return list(matches)
 
 
 def open_table(frame: Any) -> Any:

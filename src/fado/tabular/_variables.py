@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -88,18 +88,6 @@ def check_attribute_names(names: Sequence[str]) -> None:
         )
 
 
-def check_kinds(kinds: Mapping[str, Any] | None, names: list[str]) -> dict[str, Kind]:
-    """Check the user's choices of kinds against the variables there are."""
-    chosen: dict[str, Kind] = {}
-    for name, word in {str(name): word for name, word in (kinds or {}).items()}.items():
-        if name not in names:
-            raise ValueError(f"`kinds` names {name!r}, which is not one of the variables {names}.")
-        if word not in get_args(Kind):
-            raise ValueError(f"`kinds[{name!r}]` must be 'classes' or 'continuous', got {word!r}.")
-        chosen[name] = word
-    return chosen
-
-
 def variable_from(column: Column, kind: Kind | None = None) -> Variable:
     """Choose the kind of a variable and encode it.
 
@@ -116,7 +104,7 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
     if column.levels is not None:
         if kind == "continuous":
             raise ValueError(f"Variable {column.name!r} holds text: it cannot be valued as continuous.")
-    elif kind is None and not column.is_boolean and len(entries) > MOST_NUMERIC_CLASSES:
+    elif kind is None and len(entries) > MOST_NUMERIC_CLASSES:
         kind = "continuous"
     if kind == "continuous":
         return Variable(column.name, kind, column.numbers())
@@ -129,7 +117,7 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
             name = f"({name})"
         codes = np.where(missing, np.int32(len(classes)), codes)
         classes = (*classes, name)
-    declared = column.declared_places
+    declared = column.declared and column.declared_places
     return Variable(column.name, "classes", codes, classes, has_missing=has_missing, declared=declared)
 
 
@@ -156,7 +144,7 @@ def _check_classes(variable: Variable) -> None:
     sizes = np.bincount(variable.labels, minlength=len(classes))
     if variable.has_missing:
         if len(classes) == 1:
-            raise _all_unknown(name)
+            check_known([variable])
         warn_user(
             f"Protected attribute {name!r} is unknown in {sizes[-1]} of {n_rows} rows: they are a separate "
             f"class, {classes[-1]!r}, and every row is valued over {len(classes)} classes, not "
@@ -240,13 +228,13 @@ def positive_code(classes: Sequence[Any], pos_label: Any, argument: str = "pos_l
     return list(classes).index(pos_label)
 
 
-def label_named(classes: Sequence[Any], text: str, argument: str) -> Any:
-    """Find the label that a text, such as an option, means: "1" for 1, 1.0 and "1"."""
+def label_named(classes: Sequence[Any], text: str, argument: str, what: str = "a label of the target") -> Any:
+    """Find the label that a text, such as an option, means: "1" for 1, 1.0 and "1"; `what` it should be."""
     for label in classes:
         if is_label(label, text):
             return label
     shown = ", ".join(repr(str(label)) for label in classes[:8]) + (", ..." if len(classes) > 8 else "")
-    raise ValueError(f"`{argument} {text}` is not a label of the target; it has {shown}.")
+    raise ValueError(f"`{argument} {text}` is not {what}; it has {shown}.")
 
 
 def unknown_values(unknown: Any) -> tuple[Any, ...]:
@@ -346,17 +334,18 @@ class Groups:
         sizes : array-like of int, optional
             The number of rows of each group, if not that of `codes`. A group without rows is not small.
         """
-        return np.array([not reason for reason in self.reasons(min_group_size, sizes)], dtype=np.bool_)
+        counts = self.sizes if sizes is None else np.asarray(sizes)
+        large = (counts >= min_group_size) | (counts >= SMALL_SHARE * counts.sum())
+        return (large | (counts == 0)) & (np.arange(len(counts)) != self.unknown)
 
     def reasons(
         self, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None
     ) -> tuple[str, ...]:
         """Return why each group is not compared, "unknown" or "small"; empty for those that are."""
-        counts = self.sizes if sizes is None else np.asarray(sizes)
-        small = (counts > 0) & (counts < min_group_size) & (counts < SMALL_SHARE * counts.sum())
+        compared = self.compared(min_group_size, sizes).tolist()
         return tuple(
-            "unknown" if group == self.unknown else "small" if own else ""
-            for group, own in enumerate(small.tolist())
+            "" if is_compared else "unknown" if group == self.unknown else "small"
+            for group, is_compared in enumerate(compared)
         )
 
     def tell_small(
@@ -372,14 +361,18 @@ class Groups:
         "Group 'b' (20 rows), with fewer than 30 rows and less than 1 % of the table, is not compared"
         """
         counts = self.sizes if sizes is None else np.asarray(sizes)
-        reasons = self.reasons(min_group_size, sizes)
-        small = [group for group, reason in enumerate(reasons) if reason == "small"]
-        if not small:
+        small = np.flatnonzero(~self.compared(min_group_size, counts))
+        sizes_of = [
+            f"{self.names[group]} ({counts[group]} {'row' if counts[group] == 1 else 'rows'})"
+            for group in small
+            if group != self.unknown
+        ]
+        if not sizes_of:
             return ""
-        told = [f"{self.names[own]} ({counts[own]} {'row' if counts[own] == 1 else 'rows'})" for own in small]
+        several = len(sizes_of) > 1
         return (
-            f"Group{'s' if len(told) > 1 else ''} {list_names(told)}, with fewer than {min_group_size} rows "
-            f"and less than {100 * SMALL_SHARE:g} % of the table, {'are' if len(told) > 1 else 'is'} {what}"
+            f"Group{'s' if several else ''} {list_names(sizes_of)}, with fewer than {min_group_size} rows "
+            f"and less than {100 * SMALL_SHARE:g} % of the table, {'are' if several else 'is'} {what}"
         )
 
 
@@ -410,7 +403,7 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     parts = [_levels(variable, quarters=quarters, appearance=appearance) for variable in variables]
     if len(parts) == 1:
         return parts[0]
-    parts = [title_in_full(own.name, part) for own, part in zip(variables, parts, strict=True)]
+    parts = [title_in_full(variable.name, part) for variable, part in zip(variables, parts, strict=True)]
     codes = parts[0].codes
     for part in parts[1:]:
         _, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
@@ -466,17 +459,14 @@ def check_known(variables: Sequence[Variable]) -> None:
     """Refuse attributes that are unknown in every row."""
     for variable in variables:
         if not variable.given.any():
-            raise _all_unknown(variable.name)
-
-
-def _all_unknown(name: str) -> ValueError:
-    return ValueError(
-        f"Protected attribute {name!r} is unknown in every row: leave it out, or correct `unknown`."
-    )
+            raise ValueError(
+                f"Protected attribute {variable.name!r} is unknown in every row: leave it out, or correct "
+                "`unknown`."
+            )
 
 
 def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
-    """Return the groups of one attribute that have rows."""
+    """Return the groups of one attribute that have rows; see `group_rows`."""
     if variable.kind == "continuous":
         if not quarters:
             n_numbers = len(np.unique(variable.labels[variable.known]))
@@ -493,7 +483,15 @@ def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
     groups = Groups(variable.labels.astype(np.int64), tuple(names), titles, unknown)
     order = np.flatnonzero(groups.sizes)
     if appearance:
-        order = _by_appearance(variable, order)
+        codes = variable.labels
+        first = np.full(len(titles), len(codes))
+        if variable.declared is not None:
+            first[: len(variable.declared)] = variable.declared
+        else:
+            first[codes[::-1]] = np.arange(len(codes))[::-1]
+        if variable.has_missing:
+            first[-1] = max(len(codes), len(titles)) + first.max()
+        order = order[np.argsort(first[order], kind="stable")]
     return _numbered_as(groups, order)
 
 
@@ -512,29 +510,13 @@ def _quarters(variable: Variable) -> Groups:
     return Groups(codes, (*names, UNKNOWN), (*names, UNKNOWN), len(names))
 
 
-def _by_appearance(variable: Variable, occurring: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Order classes as a categorical, or by the first row of each; missing entries come last."""
-    codes = variable.labels
-    first = np.full(len(variable.classes), len(codes))
-    if variable.declared is not None:
-        first[: len(variable.declared)] = variable.declared
-    else:
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
-    if variable.has_missing:
-        first[-1] = max(len(codes), len(variable.classes)) + first.max()
-    return occurring[np.argsort(first[occurring], kind="stable")]
-
-
 def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
     """Keep the groups in `order`, which contains all with rows, and number them in this order."""
     place = np.zeros(len(groups), dtype=np.int64)
     place[order] = np.arange(len(order))
-
-    def kept(texts: tuple[str, ...]) -> tuple[Any, ...]:
-        return tuple(texts[group] for group in order)
-
     unknown = next((number for number, group in enumerate(order) if group == groups.unknown), None)
-    return Groups(place[groups.codes], kept(groups.names), kept(groups.titles), unknown)
+    names, titles = (tuple(texts[group] for group in order) for texts in (groups.names, groups.titles))
+    return Groups(place[groups.codes], names, titles, unknown)
 
 
 def check_min_group_size(min_group_size: Any) -> None:

@@ -390,7 +390,7 @@ def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: s
         if np.isinf(numbers).any():
             raise ValueError(f"The target contains infinity in {where!r}: drop or correct those rows first.")
     if weights is not None:
-        check_weights(weights, "weight", f" of {where!r}")
+        check_weights(weights, "`weight`", f" of {where!r}")
 
 
 def check_comparisons(variables: Sequence[Variable], roles: Roles) -> None:

@@ -14,13 +14,11 @@ from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado._messages import insert_parameters, warning_once
 from fado.tabular import (
     TARGET,
-    Column,
     Problem,
     Table,
     join_problems,
     protected_columns,
     read_problem,
-    variable_from,
 )
 from fado.valuation._base import make_valuator, valuator_parameters
 from fado.valuation._result import Valuation
@@ -204,7 +202,8 @@ class OnlineEntropy(BaseEstimator):
             )
             if before.window is not None:
                 window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
-            window = _last_rows(window, most)
+            last = np.arange(max(window.n_rows - most, 0), window.n_rows)
+            window = window.take(last, alone=True)
             state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
             due = state.models is None or state.waiting >= refresh * state.models.n_rows
             self._take_over(state, build=urgent or due)
@@ -227,8 +226,9 @@ class OnlineEntropy(BaseEstimator):
         self
         """
         keep = check_count("keep", keep, 1, MOST_ROWS)
-        if self._state.window is not None:
-            state = replace(self._state, window=_last_rows(self._state.window, keep), pools={})
+        if (window := self._state.window) is not None:
+            last = np.arange(max(window.n_rows - keep, 0), window.n_rows)
+            state = replace(self._state, window=window.take(last, alone=True), pools={})
             if state.models is not None:
                 state = replace(state, waiting=state.models.n_rows)  # they are due, if not now then next
             self._take_over(state, build=True)
@@ -359,20 +359,6 @@ def _as_dense(X: Any) -> Any:
     import scipy.sparse
 
     return X.toarray() if scipy.sparse.issparse(X) else X
-
-
-def _last_rows(problem: Problem, most: int) -> Problem:
-    """Return the last rows as separate copies, with only the levels that occur."""
-
-    def undeclared(column: Column) -> Column:
-        return replace(column, declared=None)  # each batch may declare its categories in another order
-
-    rows = np.arange(max(problem.n_rows - most, 0), problem.n_rows)
-    columns = list(map(undeclared, problem.table.columns))
-    table = Table.of_columns(columns, named=problem.table.is_named)
-    window = replace(problem, table=table, sources=tuple(map(undeclared, problem.sources))).take(rows)
-    target, *protected = map(variable_from, window.sources)  # kinds are those of the rows that are there
-    return replace(window, target=target, protected=tuple(protected))
 
 
 def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
