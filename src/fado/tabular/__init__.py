@@ -1,7 +1,7 @@
 """Read what a user passes: tables, variables, labels, groups, files."""
 
 from fado.tabular._column import FEWEST_OF_LEVEL, Column, column_from
-from fado.tabular._comparisons import Expression, GroupNames, protected_from, read_attributes
+from fado.tabular._expressions import Expression, GroupNames, protected_from, read_attributes
 from fado.tabular._files import ENDINGS, ending_of, read_table, reader_of, write_csv
 from fado.tabular._matching import (
     NOT_GIVEN,
