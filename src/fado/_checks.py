@@ -68,8 +68,8 @@ def check_instance(name: str, given: Any) -> None:
     TypeError: `estimator` must be an object, got the class LogisticRegression: write `LogisticRegression()`.
     """
     if isinstance(given, type):
-        own = given.__name__
-        raise TypeError(f"`{name}` must be an object, got the class {own}: write `{own}()`.")
+        called = given.__name__
+        raise TypeError(f"`{name}` must be an object, got the class {called}: write `{called}()`.")
 
 
 def check_classifier(name: str, estimator: Any) -> None:
@@ -139,12 +139,12 @@ class ClassRegistry(dict[str, type[Any]]):
     def register(self, name: str) -> Callable[[Class], Class]:
         """Return a decorator that registers a class under a unique name."""
 
-        def enter(own: Class) -> Class:
+        def enter(entry: Class) -> Class:
             known = self.get(name)
-            if known is not None and known.__qualname__ != own.__qualname__:
+            if known is not None and known.__qualname__ != entry.__qualname__:
                 raise ValueError(f"There is a {self._kind} called {name!r} already, {known.__qualname__}.")
-            self[name] = own
-            return own
+            self[name] = entry
+            return entry
 
         return enter
 

@@ -25,7 +25,7 @@ def get_tags(estimator: Any) -> Tags:
 
     if not any(_has_old_tags(kind) for kind in type(estimator).__mro__):
         return sklearn.utils.get_tags(estimator)
-    tags = estimator.__sklearn_tags__()  # scikit-learn's own, which know nothing of LightGBM
+    tags = estimator.__sklearn_tags__()  # those of scikit-learn, which know nothing of LightGBM
     tags.input_tags.allow_nan = tags.input_tags.sparse = True
     return tags
 
@@ -41,8 +41,9 @@ def is_regressor(estimator: Any) -> bool:
 
 
 def _has_old_tags(kind: type) -> bool:
-    own = vars(kind)
-    return kind.__module__.startswith("lightgbm.") and "_more_tags" in own and "__sklearn_tags__" not in own
+    names = vars(kind)
+    is_lightgbm = kind.__module__.startswith("lightgbm.")
+    return is_lightgbm and "_more_tags" in names and "__sklearn_tags__" not in names
 
 
 def generator_from(seed: Any) -> np.random.Generator:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 Documented = TypeVar("Documented")
 
-# what to do about a target that is not of two classes; the command line has its own words
+# what to do about a target that is not of two classes; the command line has other words
 COMPARE_TARGET = "compare it first, for example `y == label` or `y > threshold`"
 
 _PACKAGE = str(Path(__file__).parent)
@@ -49,11 +49,11 @@ def warning_once(said: set[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for own in caught:
-        text = re.sub(r"\d[\d.,]*", "0", str(own.message))
+    for warning in caught:
+        text = re.sub(r"\d[\d.,]*", "0", str(warning.message))
         if text not in said:
             said.add(text)
-            warnings.warn_explicit(own.message, own.category, own.filename, own.lineno)
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:
@@ -181,5 +181,5 @@ def _texts_of(source: Any) -> dict[str, str]:
     text = inspect.cleandoc(source.__doc__ or "") + "\n"
     section = re.compile(r"^([A-Z][\w ]*)\n-+\n(?:.*\n)+?(?=\n?[A-Z][\w ]*\n-+\n|\Z)", re.MULTILINE)
     entry = re.compile(r"^(\w+) : .+\n(?: {4}.+\n|\n(?= {4}))+", re.MULTILINE)
-    sections = {found[1]: found[0].rstrip() + "\n" for found in section.finditer(text)}
-    return sections | {found[1]: found[0].rstrip() for found in entry.finditer(text)}
+    sections = {match[1]: match[0].rstrip() + "\n" for match in section.finditer(text)}
+    return sections | {match[1]: match[0].rstrip() for match in entry.finditer(text)}

@@ -73,8 +73,8 @@ def progress_stream() -> TextIO:
 
 def _in_notebook() -> bool:
     shell: Any = sys.modules.get("IPython")
-    found = shell.get_ipython() if shell is not None else None
-    return found is not None and type(found).__name__ == "ZMQInteractiveShell"
+    current = shell.get_ipython() if shell is not None else None
+    return type(current).__name__ == "ZMQInteractiveShell"
 
 
 def _lines(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:

@@ -113,15 +113,15 @@ def report_columns(
         except (TypeError, ValueError):  # of a type that no model takes, as a fit will say
             continue
         doubt = None if table.is_sparse else doubt_of(column)
-        found = _counted(column) if doubt is None else [(*doubt, _FIXES[doubt[0]])]
+        findings = _counted(column) if doubt is None else [(*doubt, _FIXES[doubt[0]])]
         for is_target, measure in measures:
             share = 0.0 if name in made_of.get(measure.name, ()) else measure.share(column)
             if is_target and share >= REVEALS_TARGET:
-                found.append(("reveals target", share, "use it only if it is known before the target is"))
+                findings.append(("reveals target", share, "use it only if it is known before the target is"))
             elif not is_target and share >= REVEALS_GROUP:
                 fix = f"leave it out if decisions must not depend on {measure.name!r}"
-                found.append(("reveals group", share, fix))
-        rows += [(name, _kind(column), *one) for one in found]
+                findings.append(("reveals group", share, fix))
+        rows += [(name, _kind(column), *finding) for finding in findings]
     return pd.DataFrame(rows, columns=_HEADER).astype({"measured": float})
 
 
@@ -186,12 +186,12 @@ class _Measure:
             loss, without = -(counts * np.log(learnt)).sum(), -(counts * np.log(prior)).sum()
         else:
             powers = (None, self._ranks, self._ranks**2)
-            sums = [np.bincount(cells, own, _FOLDS * n_bins).reshape(_FOLDS, n_bins) for own in powers]
-            rows, firsts = (own.sum(axis=0) - own for own in sums[:2])
+            sums = [np.bincount(cells, power, _FOLDS * n_bins).reshape(_FOLDS, n_bins) for power in powers]
+            rows, firsts = (of_fold.sum(axis=0) - of_fold for of_fold in sums[:2])
             prior = firsts.sum(axis=1, keepdims=True) / rows.sum(axis=1, keepdims=True)
             learnt = (firsts + _PRIOR_ROWS * prior) / (rows + _PRIOR_ROWS)
             loss, without = (
-                (sums[2] - 2 * own * sums[1] + own**2 * sums[0]).sum() for own in (learnt, prior)
+                (sums[2] - 2 * mean * sums[1] + mean**2 * sums[0]).sum() for mean in (learnt, prior)
             )
         return max(1 - float(loss / without), 0.0) if without > 0 else 0.0
 

@@ -247,9 +247,9 @@ def _plain_pandas(name: str, values: Any) -> Any:
     if isinstance(values.dtype, pd.IntervalDtype):
         values = pd.Series(values).astype("category")
     if isinstance(values.dtype, pd.CategoricalDtype):
-        kept = pd.Series(values).cat
-        if isinstance(kept.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
-            return kept.rename_categories([str(category) for category in kept.categories])
+        categories = pd.Series(values).cat
+        if isinstance(categories.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
+            return categories.rename_categories(list(map(str, categories.categories)))
     return values
 
 

@@ -143,7 +143,7 @@ def match_positive(
 def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
     """Return the rows of both, the first ones first, in the columns of the first; `called` names the second.
 
-    Columns and attributes are found by name, or by position if they have none. Blocks stay separate.
+    Columns and attributes are matched by name, or by position if they have none. Blocks stay separate.
     """
     table, other = first.table, second.table
     if table.is_sparse or other.is_sparse:
@@ -159,8 +159,10 @@ def join_problems(first: Problem, second: Problem, called: str = "`validation`")
         lacking=lambda name: f"{called} has no column {name!r}{closest_names(name, other.names)}",
         repeated="appears more than once: give every column a different name.",
     )
-    theirs = [other.column(place) for place in places]
-    columns = [_joined(*pair, called) for pair in zip(table.columns, theirs, strict=True)]
+    columns = [
+        _join_columns(column, other.column(place), called)
+        for column, place in zip(table.columns, places, strict=True)
+    ]
     places = match_validation(first, second, called)
     sources = [second.sources[0], *(second.sources[1 + place] for place in places)]
     both = (first, second)
@@ -172,7 +174,7 @@ def join_problems(first: Problem, second: Problem, called: str = "`validation`")
         before, after = (np.arange(rows.n_rows) if rows.blocks is None else rows.blocks for rows in both)
         blocks = np.concatenate([before, after + before.max() + 1])
     return first.with_sources(
-        [_joined(*pair, called) for pair in zip(first.sources, sources, strict=True)],
+        [_join_columns(*pair, called) for pair in zip(first.sources, sources, strict=True)],
         first.kinds,
         table=Table.of_columns(columns, named=table.is_named),
         sample_weight=weights,
@@ -180,7 +182,7 @@ def join_problems(first: Problem, second: Problem, called: str = "`validation`")
     )
 
 
-def _joined(first: Column, second: Column, called: str) -> Column:
+def _join_columns(first: Column, second: Column, called: str) -> Column:
     """Join two columns, with the levels of both."""
     if first.levels is None and second.levels is None:
         if first.data.type == second.data.type:
@@ -188,26 +190,24 @@ def _joined(first: Column, second: Column, called: str) -> Column:
         else:
             data = pa.chunked_array([first.numbers(), second.numbers()])
         return Column(first.name, data)
-    first, second = _levelled(first), _levelled(second)
-    labelled = [own.labels is not None for own in (first, second) if own.levels]
-    if first.levels is None or second.levels is None or len(set(labelled)) > 1:
-        kinds = [
-            "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
-            for own in (first, second)
-        ]
+    both = []
+    for column in (first, second):
+        has_no_type = column.levels is None and np.isnan(column.numbers()).all()  # as it has no entry
+        nothing = pa.chunked_array([pa.nulls(len(column), pa.int32())])
+        both.append(Column(column.name, nothing, ()) if has_no_type else column)
+    first, second = both
+    kinds = [
+        "numbers" if column.levels is None else "text" if column.labels is None else "categories of numbers"
+        for column in both
+    ]
+    differ = first.levels and second.levels and kinds[0] != kinds[1]
+    if first.levels is None or second.levels is None or differ:
         raise ValueError(
             f"Column {first.name!r} holds {kinds[0]}, and that of {called} {kinds[1]}: convert it."
         )
     labels = dict(zip(second.levels, second.labels or second.levels, strict=True))
-    labels |= dict(zip(first.levels, first.labels or first.levels, strict=True))
+    labels |= zip(first.levels, first.labels or first.levels, strict=True)
     levels = tuple(sorted(labels))
-    codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
+    codes = [column.with_levels(levels).data.combine_chunks() for column in both]
     written = None if first.labels is None else tuple(labels[level] for level in levels)
     return Column(first.name, pa.chunked_array(codes), levels, written)
-
-
-def _levelled(column: Column) -> Column:
-    """Return a column without any entry as one of levels, because its type is unknown."""
-    if column.levels is not None or not np.isnan(column.numbers()).all():
-        return column
-    return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())

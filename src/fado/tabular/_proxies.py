@@ -64,7 +64,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     candidates: Iterable[int] = range(table.n_columns)
     if table.is_sparse:
         candidates = _sparse_candidates(table.source, variable, sample)
-    found = []
+    places = []
     for j in candidates:
         if j in skip:
             continue
@@ -74,8 +74,8 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         if determines(column, sample, missing=True) or (
             len(sample) / 2 < given.sum() < len(sample) and determines(column, sample[given], missing=False)
         ):
-            found.append(j)
-    return found
+            places.append(j)
+    return places
 
 
 def _comparable(column: Column, variable: Variable) -> Column:
@@ -134,7 +134,7 @@ def columns_equal_to(variable: Variable, table: Table) -> list[int]:
 
     Labels may differ, and numbers may be written as text.
     """
-    found = []
+    places = []
     for j in columns_that_determine(variable, table, frozenset()):
         column = _comparable(table.column(j), variable)
         numbers = column.numbers()
@@ -145,8 +145,8 @@ def columns_equal_to(variable: Variable, table: Table) -> list[int]:
         else:
             same = bool(abs(np.corrcoef(numbers, labels)[0, 1]) > 1 - 1e-9)
         if same:
-            found.append(j)
-    return found
+            places.append(j)
+    return places
 
 
 def _values(column: Column, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:

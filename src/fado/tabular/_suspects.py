@@ -79,7 +79,7 @@ def warn_of_doubtful_columns(table: Table) -> None:
         doubt = doubt_of(column)
         if doubt is not None:
             names.setdefault(doubt[0], []).append(repr(column.name))
-    listed = "; ".join(f"{finding}: {list_names(own)}" for finding, own in names.items())
+    listed = "; ".join(f"{finding}: {list_names(columns)}" for finding, columns in names.items())
     if listed:
         warn_user(
             f"Models will learn little from these columns of X as they are ({listed}): leave ids out, and "
