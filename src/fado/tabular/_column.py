@@ -180,8 +180,11 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
         values = _without_128_bits(values).to_arrow()
     elif isinstance(values, np.ndarray):
         values = _native(name, values)
-    elif hasattr(values, "dtype"):
-        values = _plain_pandas(name, values)
+    elif isinstance(dtype := getattr(values, "dtype", None), np.dtype):
+        if dtype.kind in "iufc" and not (dtype.isnative and dtype.itemsize <= 8):
+            values = _native(name, values)
+    elif isinstance(dtype, pd.SparseDtype | pd.PeriodDtype | pd.IntervalDtype | pd.CategoricalDtype):
+        values = _plain_pandas(values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             values = pa.array(values, from_pandas=True)
@@ -236,20 +239,15 @@ def _native(name: str, values: npt.NDArray[Any]) -> Any:
     return values
 
 
-def _plain_pandas(name: str, values: Any) -> Any:
+def _plain_pandas(values: Any) -> Any:
     """Convert what Arrow does not accept from pandas: sparse columns, bands of `pd.cut`."""
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufc":
-        return values if values.dtype.isnative and values.dtype.itemsize <= 8 else _native(name, values)
     if isinstance(values.dtype, pd.SparseDtype):
         return np.asarray(values)
     if isinstance(values.dtype, pd.PeriodDtype):
         return pd.Series(values).dt.to_timestamp()
-    if isinstance(values.dtype, pd.IntervalDtype):
-        values = pd.Series(values).astype("category")
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        categories = pd.Series(values).cat
-        if isinstance(categories.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
-            return categories.rename_categories(list(map(str, categories.categories)))
+    levelled = pd.Series(values).astype("category").cat
+    if isinstance(levelled.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
+        return levelled.rename_categories(list(map(str, levelled.categories)))
     return values
 
 

@@ -332,7 +332,19 @@ def read_folds(
             _rows_of_fold(part, n_rows, f"Fold {number} of `cv`, {name} rows")
             for part, name in zip(pair, ("training", "validation"), strict=True)
         )
-        _check_apart(number, train, validation, blocks)
+        both = np.intersect1d(train, validation, assume_unique=True)
+        if len(both):
+            raise ValueError(
+                f"Fold {number} of `cv` trains on row {both[0]} and validates it: remove it from one of the "
+                "two."
+            )
+        shared = np.isin(blocks[validation], blocks[train]) if blocks is not None else np.zeros(1, np.bool_)
+        if shared.any():
+            raise ValueError(
+                f"Fold {number} of `cv` trains on a row of the same entry of `groups` as row "
+                f"{validation[shared.argmax()]}, which it validates: use a splitter that keeps groups "
+                "together, such as GroupKFold."
+            )
         before = validation[validated_by[validation] >= 0]
         if len(before):
             raise ValueError(
@@ -352,24 +364,6 @@ def _rows_of_fold(part: Any, n_rows: int, what: str) -> Integers:
     if len(repeated):
         raise ValueError(f"{what}: row {repeated[0]} appears twice; list it once.")
     return rows
-
-
-def _check_apart(number: int, train: Integers, validation: Integers, blocks: Any) -> None:
-    """Refuse a fold that trains on rows that it validates."""
-    both = np.intersect1d(train, validation, assume_unique=True)
-    if len(both):
-        raise ValueError(
-            f"Fold {number} of `cv` trains on row {both[0]} and validates it: remove it from one of the two."
-        )
-    if blocks is None:
-        return
-    shared = np.isin(blocks[validation], blocks[train])
-    if shared.any():
-        raise ValueError(
-            f"Fold {number} of `cv` trains on a row of the same entry of `groups` as row "
-            f"{validation[shared.argmax()]}, which it validates: use a splitter that keeps groups together, "
-            "such as GroupKFold."
-        )
 
 
 def as_names(given: Any, called: str) -> list[Any]:

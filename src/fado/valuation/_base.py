@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,7 @@ from sklearn.utils import ClassifierTags
 from fado._checks import ClassRegistry, seed_from
 from fado._messages import insert_parameters, list_names, warn_user
 from fado._version import library_versions
-from fado.tabular import LabelPattern, Problem, note_features, read_problem
+from fado.tabular import Problem, note_features, read_problem
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
 
@@ -327,9 +328,7 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
     first = np.full(int(codes.max()) + 1, len(codes))
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     by_appearance = np.argsort(np.argsort(first, kind="stable"), kind="stable").astype(np.int32)
-    pattern = LabelPattern()
-    pattern.add(by_appearance[codes])
-    return pattern.hexdigest()
+    return hashlib.blake2b(by_appearance[codes].data, digest_size=16).hexdigest()  # as of a LabelPattern
 
 
 def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool:
