@@ -24,8 +24,8 @@ def noisy(labels, share):
 
 
 def findings(X, y=None, sensitive_features=None):
-    found = check_columns(X, y, sensitive_features)
-    return list(zip(found["column"], found["finding"], strict=True))
+    report = check_columns(X, y, sensitive_features)
+    return list(zip(report["column"], report["finding"], strict=True))
 
 
 def entropy(share):
@@ -35,12 +35,12 @@ def entropy(share):
 def test_what_a_column_reveals_is_the_share_of_the_uncertainty_that_it_removes():
     sex = (SEX == "f").astype(int)
     X = pd.DataFrame({"paid": noisy(Y, 0.01), "told": noisy(Y, 0.1), "name": noisy(sex, 0.05)})
-    found = check_columns(X, Y, {"sex": SEX})
-    assert found["column"].tolist() == ["paid", "name"]
-    assert found["finding"].tolist() == ["reveals target", "reveals group"]
+    report = check_columns(X, Y, {"sex": SEX})
+    assert report["column"].tolist() == ["paid", "name"]
+    assert report["finding"].tolist() == ["reveals target", "reveals group"]
     expected = [1 - entropy(np.mean(X["paid"] != Y)), 1 - entropy(np.mean(X["name"] != sex))]
-    np.testing.assert_allclose(found["measured"], expected, atol=0.01)
-    assert "must not depend on 'sex'" in found["what to do"][1]
+    np.testing.assert_allclose(report["measured"], expected, atol=0.01)
+    assert "must not depend on 'sex'" in report["what to do"][1]
 
 
 def test_text_of_many_days_reveals_nothing_that_it_has_only_learnt_by_heart():
@@ -52,9 +52,9 @@ def test_text_of_many_days_reveals_nothing_that_it_has_only_learnt_by_heart():
 def test_numbers_are_judged_by_their_ranks():
     y = RNG.lognormal(0, 3, N)
     X = pd.DataFrame({"copy": np.log(y), "other": RNG.normal(size=N)})
-    found = check_columns(X, y)
-    assert (found["column"].tolist(), found["finding"].tolist()) == (["copy"], ["reveals target"])
-    assert found["measured"][0] > 0.99
+    report = check_columns(X, y)
+    assert (report["column"].tolist(), report["finding"].tolist()) == (["copy"], ["reveals target"])
+    assert report["measured"][0] > 0.99
 
 
 def test_constants_and_rare_levels_are_counted():
@@ -68,12 +68,12 @@ def test_constants_and_rare_levels_are_counted():
             "band": pd.Categorical(["x", "y"] * 50),
         }
     )
-    found = check_columns(X).set_index("column")
-    assert found["finding"].to_dict() == dict.fromkeys(["one", "none", "text"], "constant") | {
+    report = check_columns(X).set_index("column")
+    assert report["finding"].to_dict() == dict.fromkeys(["one", "none", "text"], "constant") | {
         "town": "rare levels"
     }
-    assert found.loc["town", "measured"] == 0.07
-    assert found["kind"].to_dict() == {"one": "numbers", "none": "numbers", "text": "text", "town": "text"}
+    assert report.loc["town", "measured"] == 0.07
+    assert report["kind"].to_dict() == {"one": "numbers", "none": "numbers", "text": "text", "town": "text"}
 
 
 def test_a_column_that_is_the_attribute_does_not_reveal_it():
@@ -121,10 +121,9 @@ def test_a_fit_names_them_once(fit):
     fit(TABLE)  # and says nothing where there is nothing to say: warnings are errors
     with pytest.warns(UserWarning, match="learn little") as caught:
         fit(ODD)
-    told = [str(own.message) for own in caught if "learn little" in str(own.message)]
-    assert len(told) == 1
-    assert "(id: 'id'; number as text: 'paid')" in told[0]
-    assert all(own.filename == __file__ for own in caught)
+    (sentence,) = (text for text in (str(one.message) for one in caught) if "learn little" in text)
+    assert "(id: 'id'; number as text: 'paid')" in sentence
+    assert all(one.filename == __file__ for one in caught)
 
 
 @pytest.mark.parametrize("by", ["scores", "student", "logistic"])
@@ -137,15 +136,8 @@ def test_a_saved_model_holds_no_id_and_no_rare_level(tmp_path, by):
     sex = rng.choice(["f", "m"], n)
     y = (X["a"] + (X["town"] == "Ulm") + (sex == "m") + rng.normal(size=n) > 1).astype(int)
     estimator = LogisticRegression() if by == "logistic" else LGBMClassifier(n_estimators=10, verbosity=-1)
-    aim = fado.AimedEstimator(
-        estimator,
-        at_least=0.2,
-        max_fpr=0.2,
-        cv=3,
-        by="scores" if by == "logistic" else by,
-        random_state=0,
-        n_jobs=1,
-    )
+    way = "scores" if by == "logistic" else by
+    aim = fado.AimedEstimator(estimator, at_least=0.2, max_fpr=0.2, cv=3, by=way, random_state=0, n_jobs=1)
     with pytest.warns(UserWarning, match="id: 'code'"):
         aim.fit(X, y, sensitive_features={"sex": sex})
     valuator = fado.OutOfBagEntropy(n_bags=5, keep_models=True, random_state=0)
