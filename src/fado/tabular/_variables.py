@@ -63,14 +63,12 @@ class Variable:
     @property
     def known(self) -> npt.NDArray[np.bool_]:
         """Rows whose label a model can learn from."""
-        if self.kind == "classes":
-            return np.ones(len(self.labels), dtype=bool)
         return ~np.isnan(self.labels)
 
     @property
     def given(self) -> npt.NDArray[np.bool_]:
         """Rows whose entry is not missing."""
-        return self.labels != len(self.classes) - 1 if self.has_missing else self.known
+        return self.labels != len(self.classes) - 1 if self.has_missing else ~np.isnan(self.labels)
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Variable:
         """Return the variable at some row positions; all classes stay, whether or not they occur."""
