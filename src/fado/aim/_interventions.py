@@ -22,7 +22,7 @@ RATIO = Setting(
 AT_LEAST = Setting("at_least", "line", 0.8, "lines", help="The line: the lowest ratio that is accepted.")
 
 
-def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
+def lines_of(ratio: Any, at_least: Any = 0.8, argument: str = "ratio") -> dict[str, float]:
     """Do what `read_lines` does, also for a text of several ratios.
 
     Parameters
@@ -31,6 +31,8 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
         As for `read_lines`; or text such as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
     at_least : float
         The line of a ratio that is given without one.
+    argument : str
+        What messages call the ratios.
 
     Examples
     --------
@@ -40,13 +42,14 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
     {'fpr_ratio': 0.8, 'tpr_ratio': 0.7}
     """
     if not isinstance(ratio, str) or not ("=" in ratio or "," in ratio):
-        return read_lines(ratio, at_least)
+        return read_lines(ratio, at_least, argument)
     pairs = [part.partition("=") for part in ratio.split(",")]
     names = [name.strip() for name, _, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"`ratio` names {twice!r} twice: give it one line.")
-    return read_lines({name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}, None)
+        raise ValueError(f"`{argument}` names {twice!r} twice: give it one line.")
+    lines = {name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}
+    return read_lines(lines, None, argument)
 
 
 def _number(text: str) -> Any:

@@ -174,7 +174,7 @@ def labels_in_order(labels: Labels) -> tuple[Any, Any]:
     return (first, second) if labels.positive else (second, first)
 
 
-def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:
+def read_lines(ratio: Any, at_least: Any, argument: str = "ratio") -> dict[str, float]:
     """Give the line of each ratio.
 
     Parameters
@@ -183,6 +183,8 @@ def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:
         A ratio's name, or the line of each of several.
     at_least : float
         The line, if there is one name.
+    argument : str
+        What messages call the ratios.
 
     Examples
     --------
@@ -194,18 +196,18 @@ def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:
     ValueError: `ratio` gives 'fpr_ratio' two lines, 0.8 and 0.9: give it one.
     """
     if not isinstance(ratio, str | Mapping):
-        raise TypeError(f"`ratio` must be a name or a mapping of names to lines, got {ratio!r}.")
-    asked = ratio if isinstance(ratio, Mapping) else {ratio: at_least}
-    if not asked:
-        raise ValueError("`ratio` is empty: name at least one ratio and its line.")
+        raise TypeError(f"`{argument}` must be a name or a mapping of names to lines, got {ratio!r}.")
+    given = ratio if isinstance(ratio, Mapping) else {ratio: at_least}
+    if not given:
+        raise ValueError(f"`{argument}` is empty: name at least one ratio and its line.")
     lines: dict[str, float] = {}
-    for name, line in asked.items():
-        check_choice("ratio", name, (*RATIO_NAMES, BOTH))
-        own = check_line(line, f"ratio[{name!r}]" if isinstance(ratio, Mapping) else "at_least")
+    for name, line in given.items():
+        check_choice(argument, name, (*RATIO_NAMES, BOTH))
+        own = check_line(line, f"{argument}[{name!r}]" if isinstance(ratio, Mapping) else "at_least")
         for part in _PARTS_OF_BOTH if name == BOTH else (name,):
             if lines.get(part, own) != own:
                 raise ValueError(
-                    f"`ratio` gives {part!r} two lines, {lines[part]:g} and {own:g}: give it one."
+                    f"`{argument}` gives {part!r} two lines, {lines[part]:g} and {own:g}: give it one."
                 )
             lines[part] = own
     return lines

@@ -22,7 +22,7 @@ import pyarrow as pa
 from fado._memory import format_memory, free_memory
 from fado._messages import closest_names, list_names, warn_user
 from fado.cli._columns import find_columns, print_findings
-from fado.metrics import Budget
+from fado.metrics import Budget, check_limit
 from fado.tabular import (
     ENDINGS,
     Expression,
@@ -270,10 +270,7 @@ def read_aimed(
     line = 0.8 if at_least is None else at_least
     check_line(line, "--at-least")
     check_confidence(confidence)
-    try:
-        lines = lines_of(", ".join(ratio or ["fpr_ratio"]), line)
-    except (TypeError, ValueError) as error:
-        raise ValueError(str(error).replace("`ratio", "`--ratio")) from None
+    lines = lines_of(", ".join(ratio or ["fpr_ratio"]), line, "--ratio")
     budget = take_budget(named) or Budget.read(None)
     for option, given in (("--validation", validation), ("--test", test)):
         if given and split is None:
@@ -301,12 +298,9 @@ def take_budget(named: dict[str, Any]) -> Budget | None:
             "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all limit decisions: give one."
         )
     for option, limit in given.items():
-        try:
-            return Budget.read((kinds[option], limit))
-        except ValueError as error:
-            subject = f"The limit of a budget of kind {kinds[option]!r}"
-            told = str(error).replace(subject, f"`--{option.replace('_', '-')}`")
-            raise ValueError(told) from None
+        kind = kinds[option]
+        named_limit = check_limit(kind, limit, f"`--{option.replace('_', '-')}`")
+        return Budget.read((kind, named_limit))
     return None
 
 

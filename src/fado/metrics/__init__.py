@@ -29,6 +29,7 @@ from fado.metrics._rates import min_max_ratio as min_max_ratio
 from fado.metrics._rows_needed import least_times as least_times
 from fado.metrics._rows_needed import rows_needed as rows_needed
 from fado.metrics._threshold import Budget, threshold_at_fpr, tpr_at_fpr
+from fado.metrics._threshold import check_limit as check_limit
 from fado.metrics._threshold import predicted_positive as predicted_positive
 
 __all__ = [

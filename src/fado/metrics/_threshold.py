@@ -59,7 +59,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, KINDS)
-        object.__setattr__(self, "limit", _checked_limit(self.kind, self.limit))
+        subject = f"The limit of a budget of kind {self.kind!r}"
+        object.__setattr__(self, "limit", check_limit(self.kind, self.limit, subject))
 
     @classmethod
     def read(cls, budget: Any, max_fpr: float = 0.05) -> Budget:
@@ -351,9 +352,8 @@ def budget_of(budget: Any, max_fpr: float, threshold: float | None) -> Budget:
     return read
 
 
-def _checked_limit(kind: Kind, limit: Any) -> float:
-    """Return a limit as a plain number, or say what is wrong with it."""
-    subject = f"The limit of a budget of kind {kind!r}"
+def check_limit(kind: str, limit: Any, subject: str) -> float:
+    """Return the limit of a budget as a plain number, or refuse it; `subject` begins the sentence."""
     if isinstance(limit, bool) or not isinstance(limit, int | float | np.integer | np.floating):
         raise TypeError(f"{subject} must be a number, got {limit!r}.")
     # By the digits: a share of 0.7 in single precision means 0.7, not 0.69999999. A score is what it is.
