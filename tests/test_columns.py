@@ -34,7 +34,7 @@ def entropy(share):
 
 def test_what_a_column_reveals_is_the_share_of_the_uncertainty_that_it_removes():
     sex = (SEX == "f").astype(int)
-    X = pd.DataFrame({"paid": noisy(Y, 0.01), "told": noisy(Y, 0.1), "name": noisy(sex, 0.05)})
+    X = pd.DataFrame({"paid": noisy(Y, 0.01), "claimed": noisy(Y, 0.1), "name": noisy(sex, 0.05)})
     report = check_columns(X, Y, {"sex": SEX})
     assert report["column"].tolist() == ["paid", "name"]
     assert report["finding"].tolist() == ["reveals target", "reveals group"]

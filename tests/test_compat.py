@@ -36,7 +36,7 @@ class OldClassifier(ClassifierMixin, OldTags):
         (LinearRegression(), False),
     ],
 )
-def test_classifiers_and_regressors_are_told_without_a_warning(estimator, learns_classes):
+def test_classifiers_and_regressors_are_recognised_without_a_warning(estimator, learns_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert is_classifier(estimator) == learns_classes

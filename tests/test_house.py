@@ -20,11 +20,11 @@ def read(path):
 
 
 def test_the_citation_is_of_this_version_and_names_the_paper():
-    told = read(ROOT / "CITATION.cff")
-    assert (told["cff-version"], told["type"]) == ("1.2.0", "software")
-    assert (told["version"], told["license"]) == (__version__, PROJECT["license"])
-    assert told["keywords"] == PROJECT["keywords"]
-    (paper,) = told["references"]
+    citation = read(ROOT / "CITATION.cff")
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
+    assert (citation["version"], citation["license"]) == (__version__, PROJECT["license"])
+    assert citation["keywords"] == PROJECT["keywords"]
+    (paper,) = citation["references"]
     assert paper["identifiers"][0]["value"] == "arXiv:2303.16963"
     assert [one["family-names"] for one in paper["authors"]] == [
         "Pombal",

@@ -81,7 +81,7 @@ def test_what_control_groups_leave(tmp_path):
 
 def test_what_control_groups_of_version_1_leave(tmp_path):
     system(tmp_path, proc__meminfo=MEMINFO, proc__self__cgroup="4:cpu,memory:/job\n2:cpuset:/\n")
-    top = "sys__fs__cgroup__memory__"  # of a container, whose own group is mounted as the top
+    top = "sys__fs__cgroup__memory__"  # of a container, whose group is mounted as the top
     files = {"memoryDOTlimit_in_bytes": "2000000", "memoryDOTusage_in_bytes": "2500000"}
     system(tmp_path, **{top + name: content for name, content in files.items()})
     assert free_memory(tmp_path) == 0

@@ -69,7 +69,7 @@ def printed(outputs):
 
 
 def test_nothing_is_said_on_stderr(outputs):
-    loud = {name for name, own in outputs.items() for one in own if one.get("name") == "stderr"}
+    loud = {name for name, cell in outputs.items() for one in cell if one.get("name") == "stderr"}
     assert loud == set()
 
 

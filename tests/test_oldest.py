@@ -17,13 +17,13 @@ def required():
     project = about["project"]
     optional = project["optional-dependencies"].items()
     extras = [texts for name, texts in optional if name != "all"]  # which names the others
-    found = {}
+    lowest = {}
     for text in chain(project["dependencies"], *extras, about["dependency-groups"]["test"]):
         requirement = Requirement(text)
         (bound,) = requirement.specifier
         assert bound.operator == ">=", f"{text} has no lower bound alone"
-        assert found.setdefault(requirement.name, Version(bound.version)) == Version(bound.version), text
-    return found
+        assert lowest.setdefault(requirement.name, Version(bound.version)) == Version(bound.version), text
+    return lowest
 
 
 def pinned():

@@ -4,7 +4,7 @@ from fado import _progress
 from fado._progress import tracked
 
 
-def test_items_pass_in_silence_unless_asked(capsys):
+def test_items_pass_in_silence_by_default(capsys):
     assert list(tracked(iter([3, 1, 2]), 3, what="fits", show=False)) == [3, 1, 2]
     assert capsys.readouterr().err == ""
 
@@ -25,7 +25,7 @@ def test_a_bar_on_a_terminal(capsys, monkeypatch):
     assert "0/5" in shown
 
 
-def test_a_bar_expects_what_it_is_told(capsys, monkeypatch):
+def test_a_bar_takes_another_total(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with _progress.open_bar(2, what="fits") as bar:
         _progress.set_total(bar, 7)

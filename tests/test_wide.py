@@ -36,14 +36,14 @@ class Counted(str):
 
 def looks(work):
     """How much more often names are looked at for four times as many columns."""
-    found = []
+    counts = []
     for n_columns in (FEW, MANY):
         names = [Counted(f"c{j}") for j in range(n_columns)]
         prepared = work(names)
         Counted.looks = 0
         prepared()
-        found.append(Counted.looks)
-    return found[1] / found[0]
+        counts.append(Counted.looks)
+    return counts[1] / counts[0]
 
 
 def table_of(names):
@@ -65,7 +65,7 @@ def find_in_another_order(names):
 
 
 @pytest.mark.parametrize("work", [find_each, find_in_another_order])
-def test_names_are_found_by_looking_at_each_a_few_times(work):
+def test_names_are_matched_by_looking_at_each_a_few_times(work):
     assert looks(work) <= MANY / FEW + 1
 
 
@@ -90,7 +90,7 @@ def test_a_pass_over_files_asks_once_which_columns_are_needed(tmp_path, monkeypa
     source = open_source(tmp_path)
     roles = read_roles(source.schema, "y", "z")
     needed = type(roles).needed.fget
-    monkeypatch.setattr(type(roles), "needed", property(lambda own: calls.append(1) or needed(own)))
+    monkeypatch.setattr(type(roles), "needed", property(lambda roles: calls.append(1) or needed(roles)))
     assert len(TablePass(source, roles).schema.names) == FEW + 2
     assert len(calls) == 1
 
@@ -115,7 +115,7 @@ def test_conditions_of_a_column_are_not_looked_for_among_all(monkeypatch):
     features = [column_from(f"c{j}", rng.normal(size=100)) for j in range(6)]
     columns = binned_columns(SimpleNamespace(columns=features, sample=np.arange(100), attributes=()))
     amounts = rng.normal(size=100)
-    table = ConditionTable(columns, {own.number: own.codes for own in columns}, amounts)
+    table = ConditionTable(columns, {column.number: column.codes for column in columns}, amounts)
     table._ends = None  # of all conditions: to compare them for every column would be quadratic
     counts, sums = table._totals(amounts)
     held = [one.holds(column.codes) for column in columns for one in column.conditions]

@@ -110,7 +110,7 @@ def test_text_of_any_byte_order():
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-def test_numpy_s_own_matrices_are_attributes():
+def test_numpy_matrices_are_attributes():
     first, second = attribute_columns(np.matrix([[1, 2], [3, 4]]))
     assert (first.name, second.name) == ("z0", "z1")
     assert second.numbers().tolist() == [2, 4]

@@ -336,8 +336,8 @@ PEOPLE = pd.DataFrame({"age": [30, 60, None], "sex": [1, 2, 1], "amount": [500.0
 
 
 def named(protected, names):
-    (found,) = read_attributes(list(PEOPLE), [protected], TARGET, {protected: names})
-    return found
+    (attribute,) = read_attributes(list(PEOPLE), [protected], TARGET, {protected: names})
+    return attribute
 
 
 def test_groups_have_the_names_that_are_given():

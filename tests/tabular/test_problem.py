@@ -299,7 +299,7 @@ def test_tables_that_do_not_fit_are_refused(first, second, message):
         join_problems(problem(first), problem(second))
 
 
-def test_columns_are_found_by_name_in_any_order():
+def test_columns_are_matched_by_name_in_any_order():
     first = problem(frame(u=[1, 2], v=[3, 4]))
     joined = join_problems(first, problem(frame(w=[0, 0], v=[7, 8], u=[5, 6])))
     assert joined.table.names == ["u", "v"]
@@ -311,7 +311,7 @@ def test_columns_are_found_by_name_in_any_order():
     np.testing.assert_array_equal(joined.table.columns[0].numbers(), [1, 2, 1, 2])
 
 
-def test_columns_without_names_are_found_by_position():
+def test_columns_without_names_are_matched_by_position():
     arrays = np.array([[1, 3], [2, 4]]), np.array([[5, 7], [6, 8]])
     joined = join_problems(*map(problem, arrays))
     np.testing.assert_array_equal(joined.table.columns[1].numbers(), [3, 4, 7, 8])
@@ -321,7 +321,7 @@ def test_columns_without_names_are_found_by_position():
     np.testing.assert_array_equal(half.table.columns[0].numbers(), [1, 2, 5, 6])
 
 
-def test_repeated_names_are_told_apart_by_position_where_both_have_them():
+def test_repeated_names_are_matched_by_position_where_both_have_them():
     twice = pd.DataFrame([[1, 2], [3, 4]], columns=["u", "u"])
     joined = join_problems(problem(twice), problem(twice + 4))
     np.testing.assert_array_equal(joined.table.columns[1].numbers(), [2, 4, 6, 8])
@@ -339,7 +339,7 @@ def test_labels_and_groups_are_those_of_both():
     assert join_problems(chosen, second).labels.is_positive.tolist() == [True, False, False, False]
 
 
-def test_attributes_are_found_by_name_or_by_position():
+def test_attributes_are_matched_by_name_or_by_position():
     X, y = frame(u=[1, 2]), [0, 1]
     first = read_problem(X, y, {"sex": ["f", "m"], "age": ["old", "young"]})
     second = read_problem(X, y, {"age": ["young", "young"], "sex": ["m", "m"]})
@@ -395,7 +395,7 @@ def test_protected_attributes_come_in_many_forms(given, expected):
     assert [column.name for column, _ in protected_columns(given, TABLE)] == expected
 
 
-def test_names_of_columns_are_told_from_labels():
+def test_names_of_columns_are_no_labels():
     assert [position for _, position in protected_columns(["sex", "age"], TABLE)] == [0, 1]
     table = Table.from_input(pd.DataFrame({"a": [1, 2], "b": [3, 4]}))
     assert [position for _, position in protected_columns(["a", "b"], table)] == [0, 1]

@@ -36,11 +36,11 @@ def determining(labels, frame=FRAME, kind=None):
         (RNG.integers(0, 2, N), []),  # neither identifiers nor proxies
     ],
 )
-def test_the_raw_age_beside_its_group_is_found(labels, columns):
+def test_the_raw_age_beside_its_group_is_named(labels, columns):
     assert determining(labels) == columns
 
 
-def test_a_copy_under_other_labels_is_found():
+def test_a_copy_under_other_labels_is_named():
     z = RNG.integers(0, 3, N)
     frame = FRAME.assign(copy=np.array(["p", "q", "r"])[z])
     assert determining(z, frame) == ["copy"]
@@ -62,7 +62,7 @@ def test_missing_entries_do_not_hide_it():
     assert "age" in determining((AGE >= 85).astype(int))  # nor that the group is rare
 
 
-def test_continuous_variables_are_found_by_order_and_by_level():
+def test_continuous_variables_are_matched_by_order_and_by_level():
     z = np.log(AGE + RNG.random(N))
     table = FRAME.assign(monotone=np.exp(z), backwards=-z)
     assert determining(z, table, kind="continuous") == ["age", "exact_age", "monotone", "backwards"]
@@ -79,7 +79,7 @@ def test_large_tables_are_read_whole_only_where_a_sample_agrees():
     assert determining(z, frame) == ["age"]
 
 
-def test_columns_that_repeat_the_target_are_told_from_rules():
+def test_columns_that_repeat_the_target_are_no_rules():
     y = (AGE >= 50).astype(int)
     table = Table.from_input(FRAME.assign(outcome=np.where(y == 1, "yes", "no")))
     target = variable_from(column_from("y", y), kind=None)
@@ -133,7 +133,7 @@ def test_copies_of_rows_make_no_column_determine_anything(times, kind):
     assert determining(z, frame, kind) == []
 
 
-def test_what_determines_is_found_among_copies_too():
+def test_what_determines_is_named_among_copies_too():
     rng = np.random.default_rng(0)
     frame, z = copied(FRAME, np.where(AGE >= 50, "old", "young"), rng.integers(0, N, 5 * N))
     assert determining(z, frame) == ["age", "exact_age", "decade"]
@@ -161,7 +161,7 @@ def test_a_column_of_few_values_does_not_order_rows_that_come_in_order():
 
 
 @pytest.mark.parametrize("kind", ["classes", "continuous"])
-def test_sparse_columns_are_found_as_dense_ones_are(kind):
+def test_sparse_columns_are_judged_as_dense_ones_are(kind):
     rng = np.random.default_rng(0)
     dense = rng.poisson(0.2, size=(3000, 40)).astype(float)
     dense[:, 35:] = rng.normal(size=(3000, 5))
