@@ -177,19 +177,19 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
     if isinstance(values, nw.Series):
         values = values.to_native()
     if nw.dependencies.is_polars_series(values):
-        values = _without_128_bits(values).to_arrow()
+        values = _plain_polars(values).to_arrow()
     elif isinstance(values, np.ndarray):
-        values = _native(name, values)
+        values = _plain_numpy(name, values)
     elif isinstance(dtype := getattr(values, "dtype", None), np.dtype):
         if dtype.kind in "iufc" and not (dtype.isnative and dtype.itemsize <= 8):
-            values = _native(name, values)
+            values = _plain_numpy(name, values)
     elif isinstance(dtype, pd.SparseDtype | pd.PeriodDtype | pd.IntervalDtype | pd.CategoricalDtype):
         values = _plain_pandas(values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             values = pa.array(values, from_pandas=True)
         except (pa.ArrowException, TypeError, OverflowError) as error:
-            raise _mixed(name, values) from error
+            raise _mixed_types_error(name, values) from error
     data = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
     kind = data.type
     if pa.types.is_null(kind) or pa.types.is_decimal(kind) or pa.types.is_float16(kind):
@@ -197,7 +197,7 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return Column(name, data)
     if is_text(kind) or pa.types.is_dictionary(kind):
-        return _levelled(name, data)
+        return _encode_levels(name, data)
     if pa.types.is_temporal(kind) and times:
         return Column(name, data.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))
     if pa.types.is_temporal(kind):
@@ -221,7 +221,7 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
-def _native(name: str, values: npt.NDArray[Any]) -> Any:
+def _plain_numpy(name: str, values: npt.NDArray[Any]) -> Any:
     """Turn an array of numbers, masked or not, of any width and byte order into an Arrow array."""
     if np.iscomplexobj(values):
         raise ValueError(f"Complex data not supported: column {name!r} holds complex numbers.")
@@ -251,7 +251,7 @@ def _plain_pandas(values: Any) -> Any:
     return values
 
 
-def _without_128_bits(values: Any) -> Any:
+def _plain_polars(values: Any) -> Any:
     """Return a polars column of 128-bit numbers as 64-bit ones, integers if they fit."""
     import polars as pl
 
@@ -263,7 +263,7 @@ def _without_128_bits(values: Any) -> Any:
         return values.cast(pl.Float64)
 
 
-def _mixed(name: str, values: Any) -> Exception:
+def _mixed_types_error(name: str, values: Any) -> Exception:
     """Return the error for a column that mixes types."""
     types = sorted({type(value).__name__ for value in values if value is not None})
     if types == ["int"]:
@@ -282,7 +282,7 @@ def _mixed(name: str, values: Any) -> Exception:
     )
 
 
-def _levelled(name: str, data: pa.ChunkedArray) -> Column:
+def _encode_levels(name: str, data: pa.ChunkedArray) -> Column:
     """Encode strings or categories as codes into the sorted levels that occur."""
     if not pa.types.is_dictionary(data.type):
         texts = data.cast(pa.large_string())

@@ -61,7 +61,7 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
     ('number as text', 1.0)
     """
     if column.levels is not None:
-        return _look_at_text(column)
+        return _doubt_of_text(column)
     if column.is_boolean:
         return None
     first = column.data.slice(0, _GLANCE).drop_null().to_numpy()
@@ -69,7 +69,7 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
         first = first[np.isfinite(first)]
         if (first % 1 != 0).any():
             return None
-    return None if len(np.unique(first)) < len(first) / 2 else _look_at_numbers(column)
+    return None if len(np.unique(first)) < len(first) / 2 else _doubt_of_numbers(column)
 
 
 def warn_of_doubtful_columns(table: Table) -> None:
@@ -87,7 +87,7 @@ def warn_of_doubtful_columns(table: Table) -> None:
         )
 
 
-def _look_at_numbers(column: Column) -> tuple[str, float] | None:
+def _doubt_of_numbers(column: Column) -> tuple[str, float] | None:
     data = column.data.drop_null()
     if pa.types.is_floating(data.type):
         data = data.filter(pc.is_finite(data))
@@ -108,20 +108,20 @@ def _look_at_numbers(column: Column) -> tuple[str, float] | None:
     return ("id", n_different / n_rows) if is_id else None
 
 
-def _look_at_text(column: Column) -> tuple[str, float] | None:
+def _doubt_of_text(column: Column) -> tuple[str, float] | None:
     levels = column.levels or ()
-    texts = _normal(levels[:: -(-len(levels) // _MOST_LEVELS) or 1])
+    texts = _lower_and_trimmed(levels[:: -(-len(levels) // _MOST_LEVELS) or 1])
     n_texts = len(texts)
     if column.labels is None and n_texts > 1:
         coded = pc.match_substring_regex(texts, r"\d")
-        like = _match(texts, _DATES)
+        like = _matches(texts, _DATES)
         if _are_all(like, coded):
             return "date as text", pc.mean(like).as_py()
         bare = _without_units(texts)
-        like = _match(bare, _NUMBERS)
-        if _are_all(like, coded) and not pc.any(_match(texts, r"[+-]?0\d+")).as_py():  # 02139 is a code
+        like = _matches(bare, _NUMBERS)
+        if _are_all(like, coded) and not pc.any(_matches(texts, r"[+-]?0\d+")).as_py():  # 02139 is a code
             n_amounts = pc.sum(pc.and_(like, pc.not_equal(texts, bare))).as_py()
-            not_whole = n_texts - pc.sum(_match(texts, r"[+-]?\d+")).as_py()
+            not_whole = n_texts - pc.sum(_matches(texts, r"[+-]?\d+")).as_py()
             if n_amounts >= _LEAST_AMOUNTS or (n_texts >= _LEAST_NUMBERS and not_whole):
                 return "number as text", pc.mean(like).as_py()
     n_rows = len(column) - column.data.null_count
@@ -140,13 +140,13 @@ def numbers_in(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     array([ 1.678924e+04,  1.200000e+01, -3.000000e+00,  1.500000e+03,
             7.000000e+00,           nan])
     """
-    bare = _without_units(_normal(texts))
-    is_comma = pc.and_not(_match(bare, _DECIMAL_COMMA), _match(bare, _COMMAS))
+    bare = _without_units(_lower_and_trimmed(texts))
+    is_comma = pc.and_not(_matches(bare, _DECIMAL_COMMA), _matches(bare, _COMMAS))
     if pc.any(is_comma).as_py():
         bare = pc.replace_substring(pc.replace_substring_regex(bare, r"[. '\x{2019}]", ""), ",", ".")
     else:
         bare = pc.replace_substring_regex(bare, r"[, '\x{2019}]", "")
-    is_number = _match(bare, _PLAIN)
+    is_number = _matches(bare, _PLAIN)
     return pc.if_else(is_number, bare, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 
@@ -158,7 +158,7 @@ def _are_all(like: pa.Array, coded: pa.Array) -> bool:
     return n_like > 1 and n_others <= min(_MOST_OTHERS, n_like / 3) and is_placeholder
 
 
-def _normal(texts: Sequence[str]) -> pa.Array:
+def _lower_and_trimmed(texts: Sequence[str]) -> pa.Array:
     return pc.utf8_lower(pc.utf8_trim_whitespace(pa.array(texts, pa.large_string())))
 
 
@@ -166,5 +166,5 @@ def _without_units(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(texts, rf"^{_UNIT}\s*|\s*{_UNIT}$", "")
 
 
-def _match(texts: pa.Array, pattern: str) -> pa.Array:
+def _matches(texts: pa.Array, pattern: str) -> pa.Array:
     return pc.match_substring_regex(texts, f"^({pattern})$")

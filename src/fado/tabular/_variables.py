@@ -128,7 +128,7 @@ def check_learnable(variable: Variable) -> None:
     if np.isinf(numbers).any():
         raise ValueError(f"Variable {variable.name!r} contains infinity: correct or drop those rows first.")
     if not len(numbers) or (numbers == numbers[0]).all():
-        raise ValueError(_one_class(variable.name, numbers[:1].tolist()))
+        raise ValueError(_one_class_error(variable.name, numbers[:1].tolist()))
     missing = len(variable.labels) - len(numbers)
     if missing:
         warn_user(
@@ -149,7 +149,7 @@ def _check_classes(variable: Variable) -> None:
             f"{len(classes) - 1}."
         )
     if len(classes) < 2:
-        raise ValueError(_one_class(name, list(classes)))
+        raise ValueError(_one_class_error(name, list(classes)))
     if len(classes) > 2 and (len(classes) == n_rows or len(classes) > max(10, n_rows // 2)):
         raise ValueError(
             f"Variable {name!r} has {len(classes)} classes in {n_rows} rows, like an identifier: coarsen it, "
@@ -164,7 +164,7 @@ def _check_classes(variable: Variable) -> None:
         )
 
 
-def _one_class(name: str, values: list[Any]) -> str:
+def _one_class_error(name: str, values: list[Any]) -> str:
     shown = f" ({values[0]!r})" if values else ""
     what = "`y`" if name == TARGET else f"Protected attribute {name!r}"
     return f"{what} has only one class{shown}: there is nothing to learn; leave it out or check the data."
@@ -317,7 +317,7 @@ class Groups:
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
         """Return the groups of some rows, without groups that have no rows."""
         cut = replace(self, codes=self.codes[rows])
-        return _numbered_as(cut, np.flatnonzero(cut.sizes))
+        return _in_order(cut, np.flatnonzero(cut.sizes))
 
     def compared(
         self, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None
@@ -398,7 +398,7 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     """
     if not variables:
         raise ValueError("There is no protected attribute to form groups.")
-    parts = [_levels(variable, quarters=quarters, appearance=appearance) for variable in variables]
+    parts = [_groups_of(variable, quarters=quarters, appearance=appearance) for variable in variables]
     if len(parts) == 1:
         return parts[0]
     parts = [title_in_full(variable.name, part) for variable, part in zip(variables, parts, strict=True)]
@@ -463,7 +463,7 @@ def check_known(variables: Sequence[Variable]) -> None:
             )
 
 
-def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
+def _groups_of(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
     """Return the groups of one attribute that have rows; see `group_rows`."""
     if variable.kind == "continuous":
         if not quarters:
@@ -490,7 +490,7 @@ def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
         if variable.has_missing:
             first[-1] = max(len(codes), len(titles)) + first.max()
         order = order[np.argsort(first[order], kind="stable")]
-    return _numbered_as(groups, order)
+    return _in_order(groups, order)
 
 
 def _quarters(variable: Variable) -> Groups:
@@ -508,7 +508,7 @@ def _quarters(variable: Variable) -> Groups:
     return Groups(codes, (*names, UNKNOWN), (*names, UNKNOWN), len(names))
 
 
-def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
+def _in_order(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
     """Keep the groups in `order`, which contains all with rows, and number them in this order."""
     place = np.zeros(len(groups), dtype=np.int64)
     place[order] = np.arange(len(order))
