@@ -75,11 +75,6 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("X", TABLES.values(), ids=TABLES)
-def test_tables(X):
-    check(X)
-
-
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array])
 def test_flags(form):
     np.testing.assert_array_equal(value(form(COUNTS > 0)), value((COUNTS > 0).astype(int)))
@@ -97,32 +92,26 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("form", COLUMNS.values(), ids=COLUMNS)
-def test_targets_and_attributes(form):
-    check(y=form(Y))
-    check(z=form(Z))
+ATTRIBUTES = [matrix(Z).T, pl.LazyFrame({"z": Z}), pd.DataFrame({"z": pd.Series(Z, dtype="Sparse[int]")})]
+SCORED = [list, pd.Series, pl.Series, pa.array, lambda scores: scores.astype(">f8")]
+GIVEN = {f"X, {name}": {"X": X} for name, X in TABLES.items()}
+GIVEN |= {f"y, {name}": {"y": form(Y)} for name, form in COLUMNS.items()}
+GIVEN |= {f"z, {name}": {"z": form(Z)} for name, form in COLUMNS.items()}
+GIVEN |= {f"table of z, {number}": {"z": z} for number, z in enumerate(ATTRIBUTES)}
+GIVEN |= {f"scores, {number}": {"scores": form(SCORES)} for number, form in enumerate(SCORED)}
 
 
-@pytest.mark.parametrize(
-    "z",
-    [matrix(Z).T, pl.LazyFrame({"z": Z}), pd.DataFrame({"z": pd.Series(Z, dtype="Sparse[int]")})],
-    ids=["np.matrix", "polars lazy", "pandas sparse"],
-)
-def test_tables_of_attributes(z):
-    check(z=z)
-
-
-@pytest.mark.parametrize("form", [list, pd.Series, pl.Series, pa.array, lambda s: s.astype(">f8")])
-def test_scores(form):
-    check(scores=form(SCORES))
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_values_samples_and_metrics_do_not_depend_on_the_form(given):
+    check(**given)
 
 
 def test_bands_of_numbers_are_targets_and_attributes():
-    with_bands = pd.cut(Y, [-1, 0, 1])
-    np.testing.assert_array_equal(value(y=with_bands), PLAIN[0])
-    np.testing.assert_array_equal(value(z=pd.Series(pd.cut(Z, [-1, 0, 1]), name="z")), PLAIN[0])
-    np.testing.assert_array_equal(sample(y=with_bands, z=pd.Series(pd.cut(Z, [-1, 0, 1]))), PLAIN[1])
-    assert validated(z=pd.Series(pd.cut(Z, [-1, 0, 1]))) == PLAIN[2]
+    bands, groups = pd.cut(Y, [-1, 0, 1]), pd.Series(pd.cut(Z, [-1, 0, 1]), name="z")
+    np.testing.assert_array_equal(value(y=bands), PLAIN[0])
+    np.testing.assert_array_equal(value(z=groups), PLAIN[0])
+    np.testing.assert_array_equal(sample(y=bands, z=groups), PLAIN[1])
+    assert validated(z=groups) == PLAIN[2]
 
 
 NUMBERED = pd.DataFrame(COUNTS).assign(**{"z": Z}).set_axis([10, 11, 12, 13, 3], axis=1)
@@ -139,14 +128,14 @@ def test_columns_whose_names_are_numbers_are_attributes(name):
     np.testing.assert_array_equal(sample(NUMBERED, z=name), PLAIN[1])
 
 
-def test_numbers_that_name_no_column_are_no_attribute():
-    with pytest.raises(ValueError, match="`sensitive_features` names 4, which is not a column of X"):
-        value(NUMBERED, z=4)
-    with pytest.raises(ValueError, match="`sensitive_features` names 4, which is not a column of X"):
-        value(COUNTS, z=4)
-
-
-def test_a_number_and_its_text_are_two_names():
-    both = NUMBERED.assign(**{"3": 1 - Z})
-    with pytest.raises(ValueError, match="`sensitive_features` names 3, which 2 columns of X are called"):
-        value(both, z=3)
+@pytest.mark.parametrize(
+    ("X", "name", "message"),
+    [
+        (NUMBERED, 4, "names 4, which is not a column of X"),
+        (COUNTS, 4, "names 4, which is not a column of X"),
+        (NUMBERED.assign(**{"3": 1 - Z}), 3, "names 3, which 2 columns of X are called"),
+    ],
+)
+def test_numbers_that_name_no_column_or_two_are_no_attribute(X, name, message):
+    with pytest.raises(ValueError, match=f"`sensitive_features` {message}"):
+        value(X, z=name)
