@@ -339,7 +339,10 @@ def _compressed(scores: Floats) -> bytes:
 
 def _scores_from(packed: bytes) -> Floats:
     rows = int.from_bytes(packed[:8])
-    places = pa.decompress(packed[8:], 8 * rows, "zstd", asbytes=True)
+    try:
+        places = pa.decompress(packed[8:], 8 * rows, "zstd", asbytes=True)
+    except OSError as error:  # also of what is not compressed
+        raise ValueError(str(error)) from error
     scores = np.frombuffer(places, np.uint8).reshape(8, rows).T.copy().view("<f8").reshape(rows)
     return scores.astype(np.float64, copy=False)
 
