@@ -6,7 +6,6 @@ from scipy.optimize import linprog
 from scipy.special import logit
 
 from fado.aim._curve import (
-    RATES,
     Coefficients,
     Dual,
     Knowledge,
@@ -14,7 +13,7 @@ from fado.aim._curve import (
     decision_scores,
     expected_rates,
 )
-from fado.metrics import Budget
+from fado.metrics import RATIOS, Budget
 
 N = 3_000
 FPR = Budget("fpr", 0.1)
@@ -40,7 +39,7 @@ def best_by_programme(knowledge, limits, lines, share, of_all=False):
     for place, (limit, line) in enumerate(zip(limits, lines, strict=True)):
         masses = knowledge.masses(limit)
         for own in (masses / masses.sum(axis=0)).T:
-            sign, constant = (1, 0.0) if RATES[limit.ratio][1] else (-1, 1.0)
+            sign, constant = (1, 0.0) if RATIOS[limit.ratio].of_selected else (-1, 1.0)
             lowest = np.eye(len(limits))[place]
             rows += [np.append(sign * line * own, -lowest), np.append(-sign * own, lowest)]
             ends += [-line * constant, constant]
@@ -63,12 +62,12 @@ def decide(knowledge, coefficients, share, of_all=False):
 
 
 @pytest.mark.parametrize("line", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("ratio", list(RATES))
+@pytest.mark.parametrize("ratio", list(RATIOS))
 def test_no_decisions_within_the_line_and_the_budget_have_more_true_positives(ratio, line):
     knowledge, limit = known(), Limit(0, ratio, (0, 1, 2))
     coefficients = Dual(knowledge, [limit], FPR, N).solve([line], [np.ones(3)])
     selected = decide(knowledge, coefficients, 0.1)
-    rates = expected_rates(knowledge.masses(limit), selected, of_selected=RATES[ratio][1])
+    rates = expected_rates(knowledge.masses(limit), selected, of_selected=RATIOS[ratio].of_selected)
     tpr = (knowledge.weights * knowledge.positive)[selected].sum() / (knowledge.weights @ knowledge.positive)
     assert rates.min() / rates.max() == pytest.approx(line, abs=0.02)
     assert tpr == pytest.approx(best_by_programme(knowledge, [limit], [line], 0.1), abs=0.004)

@@ -12,7 +12,7 @@ performance follows from models of the label and of the groups, without another 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -22,16 +22,8 @@ from scipy.special import expit
 
 from fado._typing import Bools, Floats, Integers
 from fado.engine import combine_probabilities
-from fado.metrics import Budget, effective_sizes, lower_ratio_limit, predicted_positive
+from fado.metrics import RATIOS, Budget, effective_sizes, lower_ratio_limit, predicted_positive
 
-# Of each ratio: among rows of which label a group's rate is counted (None: of both), and whether it counts
-# those that are selected.
-RATES: Mapping[str, tuple[int | None, bool]] = {
-    "fpr_ratio": (0, True),
-    "tpr_ratio": (1, True),
-    "fnr_ratio": (1, False),
-    "selection_rate_ratio": (None, True),
-}
 _SOFTNESS: Sequence[float] = (
     0.1,
     0.02,
@@ -59,7 +51,7 @@ class Knowledge:
 
     def masses(self, limit: Limit) -> Floats:
         """Give each row's expected weight in every compared group, among the rows that the ratio counts."""
-        label, _ = RATES[limit.ratio]
+        label = RATIOS[limit.ratio].label
         negative, positive = (own[:, list(limit.compared)] for own in self.groups[limit.attribute])
         masses = np.zeros_like(negative)
         if label != 1:
@@ -137,7 +129,7 @@ class Dual:
         from threadpoolctl import threadpool_limits
 
         terms = [
-            (line, masses * (own / total), own, RATES[limit.ratio][1])
+            (line, masses * (own / total), own, RATIOS[limit.ratio].of_selected)
             for limit, line, masses, total, own in zip(
                 self._limits, lines, self._masses, self._totals, corrections, strict=True
             )
@@ -216,7 +208,7 @@ class Dual:
         for limit, line, own, total, (high, low) in zip(
             self._limits, lines, corrections, self._totals, self._pieces(multipliers), strict=True
         ):
-            label, of_selected = RATES[limit.ratio]
+            label, of_selected = RATIOS[limit.ratio].label, RATIOS[limit.ratio].of_selected
             net = (line * high - low) * own / total * (self._unit if of_selected else -self._unit)
             places = list(limit.compared)
             if label != 1:
@@ -303,7 +295,9 @@ def curve_points(
             if budget.kind != "threshold":
                 dual.share = float(spent @ selected)
             corrections = [
-                _correction(own, expected_rates(expected, selected, of_selected=RATES[limit.ratio][1]))
+                _correction(
+                    own, expected_rates(expected, selected, of_selected=RATIOS[limit.ratio].of_selected)
+                )
                 for limit, own, expected in zip(limits, point.counts, masses, strict=True)
             ]
         points.append(point)
@@ -368,7 +362,7 @@ def point_of(
 
 def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
     """Count the events of a ratio in the compared groups."""
-    label, of_selected = RATES[limit.ratio]
+    label, of_selected = RATIOS[limit.ratio].label, RATIOS[limit.ratio].of_selected
     counted = np.ones_like(rows.positive) if label is None else rows.positive == bool(label)
     codes, places = rows.codes[limit.attribute], list(limit.compared)
 

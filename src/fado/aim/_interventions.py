@@ -14,7 +14,7 @@ from fado.aim._curve import Counts, Knowledge, Limit, Point, Rows, count_limit, 
 from fado.aim._learning import nearness, read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
 from fado.interventions import BaseScoreIntervention, EvaluatedRows, KnownRows, Setting, register_intervention
-from fado.metrics import RATIO_NAMES, Budget
+from fado.metrics import RATIO_NAMES, Budget, best_first
 
 RATIO = Setting(
     "ratio", "choice", "fpr_ratio", "ratios", RATIO_NAMES, help="The ratio that must reach the line."
@@ -121,10 +121,8 @@ class _Aimed(BaseScoreIntervention):
         lines = list(lines_of(self.ratio, self.at_least).values())
         ratios = np.nan_to_num([[own.ratio for own in point.counts] for point in points])
         shares = (ratios / lines).min(axis=1)
-        if shares.max() < 1:
-            return points[int(np.argmax(shares))]
-        above = [point for point, share in zip(points, shares, strict=True) if share >= 1]
-        return points[0] if shares[0] >= 1 else max(above, key=lambda point: point.tpr)
+        rates = np.array([point.tpr for point in points])
+        return points[best_first(rates, shares, shares >= 1, keep_first=True)[0]]
 
     def points(self, rows: EvaluatedRows) -> list[Point]:
         """Give the whole curve: the untouched point first, the most equal one last."""

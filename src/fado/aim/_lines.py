@@ -10,9 +10,19 @@ import numpy as np
 
 from fado._messages import list_names
 from fado._typing import Bools, Floats, Integers
-from fado.aim._curve import RATES, Coefficients, Counts, Limit, Point, Rows
+from fado.aim._curve import Coefficients, Counts, Limit, Point, Rows
 from fado.aim._learning import Attribute, groups_of, numbered_as
-from fado.metrics import RATIO_NAMES, Budget, is_above, least_times, measure, ratio_limits, share_limits
+from fado.metrics import (
+    RATIO_NAMES,
+    RATIOS,
+    Budget,
+    best_first,
+    is_above,
+    least_times,
+    measure,
+    ratio_limits,
+    share_limits,
+)
 from fado.models import digits_for
 from fado.tabular import Groups, Problem, title_in_full
 
@@ -23,7 +33,6 @@ HARDLY_PREDICTED = 0.02  # of the uncertainty about groups: below, no decisions 
 INTERVAL = 0.975  # the confidence of a lower bound if none was given
 DRAWS = 200
 _MUCH = 0.1  # of the true-positive rate, lost
-_COUNTED = {0: "negatives", 1: "positives", None: "rows"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +90,14 @@ class Lines:
 
     def choose(self, points: Sequence[Point]) -> int:
         """Select a point; the untouched point is the first, the most equal one the last."""
-        ratios = [self.margin([own.ratio for own in point.counts]) for point in points]
-        passed = [place for place, point in enumerate(points) if self.reached(point.counts)]
-        place = int(np.argmax(ratios))
+        ratios = np.array([self.margin([own.ratio for own in point.counts]) for point in points])
+        reached = np.array([self.reached(point.counts) for point in points])
         if self.confidence is None:
-            if 0 in passed:
-                return 0
-            return max(passed, key=lambda own: (points[own].tpr, ratios[own]), default=place)
-        if place not in passed:
+            return int(best_first(np.array([own.tpr for own in points]), ratios, reached, keep_first=True)[0])
+        place = int(np.argmax(ratios))
+        if not reached[place]:
             return int(np.argmax([self.margin(self.bounds(point.counts)) for point in points]))
-        while place - 1 in passed:
+        while place and reached[place - 1]:
             place -= 1
         return place
 
@@ -188,11 +195,13 @@ class Lines:
         """Find the smallest group among the rows that a ratio counts, with a phrase that states its size."""
         cells = []
         for limit in self.limits:
-            label, _ = RATES[limit.ratio]
+            rate = RATIOS[limit.ratio]
             negatives, positives = self._cells(limit, positive)
-            members = {0: negatives, 1: positives, None: negatives + positives}[label].astype(int).tolist()
+            members = (
+                {0: negatives, 1: positives, None: negatives + positives}[rate.label].astype(int).tolist()
+            )
             names = self.attributes[limit.attribute].compared_titles
-            cells += [(own, name, _COUNTED[label]) for own, name in zip(members, names, strict=True)]
+            cells += [(own, name, rate.members) for own, name in zip(members, names, strict=True)]
         count, name, counted = min(cells, key=lambda cell: cell[0])
         n_rows, counted = f"{count:,}" if count else "no", counted[: -1 if count == 1 else None]
         return count, f"group {name} has {n_rows} {counted}"

@@ -17,10 +17,11 @@ import numpy as np
 
 from fado._progress import tracked
 from fado._typing import Bools, Floats
-from fado.aim._curve import RATES, Coefficients, Point, point_of
+from fado.aim._curve import Coefficients, Point, point_of
 from fado.aim._lines import Lines
 from fado.aim._scores import Aim, Aimed
 from fado.engine import Scorer, detach
+from fado.metrics import RATIOS, best_first
 
 _CLOSE = 0.01  # above the line, where the search ends
 _FIRST_SLOPE = 0.6  # of log rates over log factors, before anything is known
@@ -74,10 +75,8 @@ class Search:
 
     def best(self, steps: Sequence[Step]) -> int:
         """Give the position of the best step."""
-        above = [k for k, step in enumerate(steps) if self.reached(step)]
-        if above:
-            return max(above, key=lambda k: (steps[k].tpr, -k))
-        return max(range(len(steps)), key=lambda k: (self.figure(steps[k]), steps[k].tpr, -k))
+        rates, figures = np.array([[step.tpr, self.figure(step)] for step in steps]).T
+        return int(best_first(rates, figures, figures >= self.at_least)[0])
 
     def next(self, steps: Sequence[Step]) -> Floats | None:
         """Give the log factors to try next."""
@@ -223,7 +222,7 @@ def _step(log_factors: Floats, point: Point, lines: Lines) -> Step:
     sizes = counts.sizes
     events = np.nan_to_num(counts.rates) * sizes
     rates = (events + 0.5) / (sizes + 1.0)
-    sign = 1 if RATES[limit.ratio][1] else -1
+    sign = 1 if RATIOS[limit.ratio].of_selected else -1
     return Step(
         tuple(log_factors.tolist()),
         tuple((sign * np.log(rates)).tolist()),

@@ -32,7 +32,7 @@ from fado.experiment._settings import (
 )
 from fado.experiment._trial import UNTOUCHED, Trial
 from fado.interventions import intervention_entries
-from fado.metrics import Budget
+from fado.metrics import Budget, best_first
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
 
 SPACE = {
@@ -424,7 +424,9 @@ class FrontierProposer:
         points = [one for one in outcomes if one.intervention == CURVE and one.metrics]
         if not points or not self.students:
             return []
-        best = max(points, key=lambda one: _above(one, self.students[0]))
+        shares = np.array([_closeness(own, self.students[0]) for own in points])
+        rates = np.array([_rate(own) for own in points])
+        best = points[best_first(rates, shares, shares >= 1)[0]]
         return [Trial(STUDENT, settings_of(lines), best.model, best.parameters) for lines in self.students]
 
 
@@ -476,9 +478,8 @@ def _rate(outcome: Trial | None) -> float:
     return -math.inf if math.isnan(rate) else rate
 
 
-def _above(outcome: Trial, lines: Mapping[str, float]) -> tuple[float, float]:
-    """Order points: those above all lines by true-positive rate, the others by how close they come."""
+def _closeness(outcome: Trial, lines: Mapping[str, float]) -> float:
+    """Return the lowest ratio on validation rows relative to its line; 0 where one is undefined."""
     metrics = outcome.metrics or {}
     shares = [metrics[f"validation_{ratio}"] / line for ratio, line in lines.items()]
-    share = min((0.0 if math.isnan(own) else own for own in shares), default=0.0)
-    return (1.0, _rate(outcome)) if share >= 1 else (share, 0.0)
+    return min((0.0 if math.isnan(share) else share for share in shares), default=0.0)

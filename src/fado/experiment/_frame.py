@@ -15,7 +15,7 @@ from fado.experiment._settings import BUDGET_FIELDS, Config, Given, ratio_name
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import BaseScoreIntervention, intervention_entries, intervention_named
-from fado.metrics import RATIO_NAMES, Budget, predicted_positive
+from fado.metrics import RATIO_NAMES, Budget, best_first, predicted_positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,36 +196,11 @@ class Choice:
         )
 
 
-def best_first(rows: Integers, rates: Floats, shares: Floats, reached: Bools) -> Integers:
-    """Order rows: those that reach the lines by true-positive rate, then the others by how close they are.
-
-    Ties in the rate are broken by the ratio, ties in closeness by the rate, then by the earlier row.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        The rows to order.
-    rates, shares : ndarray
-        The true-positive rate of every row, and its ratio over the line.
-    reached : ndarray of bool
-        The rows that reach the lines.
-
-    Examples
-    --------
-    >>> rates, shares = np.array([0.7, 0.8, 0.7, 0.9]), np.array([1.0, 0.9, 1.2, 0.95])
-    >>> best_first(np.arange(4), rates, shares, shares >= 1)
-    array([2, 0, 3, 1])
-    """
-    rate, share, above = rates[rows], shares[rows], reached[rows]
-    first, second = np.where(above, rate, share), np.where(above, share, rate)
-    return rows[np.lexsort([-second, -first, ~above])]
-
-
 def chosen_rows(results: Results, metric: str, at_least: float, attribute: str | None) -> pd.DataFrame:
     """Return the selected row of each intervention, the best first, and whether it ``reached`` the line."""
     rates, shares = _points(results, {metric: at_least}, attribute)
     rows = np.flatnonzero(~np.isnan(shares) & is_whole(results.frame))
-    ordered = best_first(rows, rates, shares, shares >= 1)
+    ordered = rows[best_first(rates[rows], shares[rows], shares[rows] >= 1)]
     found = results.frame.iloc[ordered].assign(reached=shares[ordered] >= 1)
     return found.drop_duplicates("intervention")
 
@@ -249,7 +224,7 @@ def choose_row(
     if confidence is not None and above:
         sure, bounds = _sure(results, data, lines, confidence, rows, rates, shares)
         reached = np.isin(np.arange(len(shares)), sure)
-    row = int(best_first(rows, rates, shares, reached)[0])
+    row = int(rows[best_first(rates[rows], shares[rows], reached[rows])[0]])
     own = bounds.get(row, {})
     choice = Choice(row, dict(lines), confidence, bool(reached[row]), len(rows), above, own)
     return choice if choice.reached else replace(choice, reason=_reason(results, choice))

@@ -12,11 +12,11 @@ import numpy as np
 
 from fado._messages import list_names, warn_user
 from fado._storage import replacing
-from fado.experiment._frame import best_first, decides_alone, is_whole, parameter_columns, parts_of
+from fado.experiment._frame import decides_alone, is_whole, parameter_columns, parts_of
 from fado.experiment._settings import metric_names, ratio_name
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import Entry, intervention_entries
-from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
+from fado.metrics import RATES, RATIO_NAMES, RATIO_TITLES, best_first, pareto_frontier
 from fado.reporting import landscape_page, select_points, shown_table, tabulate_points
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is 
 
 RULE = 0.8  # the 80 % rule
 ENDS = ("", "_low", "_high")
-RATE_TITLES = {"tpr": "True-positive rate", "fpr": "False-positive rate"}
 ALL = "all attributes (the lowest ratio)"
 FEW = 10  # rows below which the numbers of a group are not shown
 
@@ -113,7 +112,7 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
             {
                 "ratio": ratio_name(*view),
                 "frontiers": {part: _frontiers(results, view, part) for part in parts},
-                "order": _order(results, view, rows),
+                "choices": _choices(results, view, rows),
             }
             for view in views
         ],
@@ -132,11 +131,23 @@ def _barred(results: Results, views: Sequence[View], part: str) -> Any:
     return np.isnan(points).all(axis=0)
 
 
-def _order(results: Results, view: View, rows: Any) -> list[int]:
-    """Return the positions of rows in the order in which they are selected above a line."""
+def _choices(results: Results, view: View, rows: Any) -> list[dict[str, Any]]:
+    """Return for every intervention the models that are selected at some line, and their places among all.
+
+    The first of an intervention whose ratio reaches a line is its best there; if none does, its last is the
+    closest.
+    """
     rates, ratios = results.comparable_points(view[0], results.chosen_on, attribute=view[1])[rows].T
-    known = np.flatnonzero(~np.isnan(ratios))
-    return best_first(known, rates, ratios, np.ones(len(rows), dtype=np.bool_)).tolist()
+    names = results.frame["intervention"].to_numpy()[rows]
+    known = np.flatnonzero(~np.isnan(ratios) & is_whole(results.frame)[rows])
+    best = known[best_first(rates[known], ratios[known], np.ones(len(known), dtype=np.bool_))]
+    choices: dict[str, dict[str, Any]] = {}
+    for place, row in enumerate(best.tolist()):
+        choice = choices.setdefault(names[row], {"intervention": names[row], "compared": 0, "steps": []})
+        choice["compared"] += 1
+        if not choice["steps"] or ratios[row] > ratios[choice["steps"][-1][0]]:
+            choice["steps"].append([row, place])
+    return list(choices.values())
 
 
 def _frontiers(results: Results, view: View, part: str) -> list[Any]:
@@ -168,7 +179,10 @@ def _title(name: str) -> str:
     ('False-positive rate', 'Ratio of true-positive rates, sex', 'Balanced accuracy')
     """
     base, _, attribute = name.partition("[")
-    title = {**RATE_TITLES, **RATIO_TITLES}.get(base, base.replace("_", " ").capitalize())
+    title = (
+        RATIO_TITLES.get(base)
+        or (RATES[base].title if base in RATES else base.replace("_", " ")).capitalize()
+    )
     return f"{title}, {attribute.removesuffix(']')}" if attribute else title
 
 

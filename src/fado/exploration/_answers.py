@@ -12,7 +12,7 @@ from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._material import Material, Protected, percent, plain_number, quoted
-from fado.metrics import Budget, predicted_positive
+from fado.metrics import RATES, Budget, best_first, predicted_positive
 from fado.tabular import group_rows
 
 if TYPE_CHECKING:
@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 LINE = 0.8
 MAX_FPR = 0.05
 CONFIDENCE = 0.9
-TITLES = {
-    "fpr_ratio": "false-positive-rate ratio",
-    "tpr_ratio": "true-positive-rate ratio",
-    "fnr_ratio": "false-negative-rate ratio",
-    "selection_rate_ratio": "selection-rate ratio",
-}
+_SHOWN = ("fpr", "tpr", "fnr", "selection_rate")
+TITLES = {f"{name}_ratio": f"{RATES[name].title.replace(' ', '-')} ratio" for name in _SHOWN}
 _RATIO = "fpr_ratio"
 _REACH = 1.96  # standard errors to either side: a 95 % interval
 _AT = f"at {100 * MAX_FPR:g} % false positives"
@@ -121,11 +117,9 @@ def _has_probabilities(material: Material, attribute: Protected) -> bool:
 
 def _answer(frame: pd.DataFrame) -> int | None:
     """Find the point of the highest true-positive rate at the line; the untouched one, if it is there."""
-    above = frame[frame["ratio"] >= LINE]
-    if above.empty:
-        return None
-    best = above.sort_values(["tpr", "ratio"], ascending=False, kind="stable").index[0]
-    return 0 if 0 in above.index else int(best)
+    rates, ratios = frame["tpr"].to_numpy(), frame["ratio"].to_numpy()
+    best = int(best_first(rates, ratios, ratios >= LINE, keep_first=True)[0])
+    return best if ratios[best] >= LINE else None
 
 
 def _sure(frame: pd.DataFrame, answer: int | None) -> int | None:

@@ -36,7 +36,7 @@ from fado.exploration._material import Material, Protected
 from fado.exploration._removals import find_slices, label_cells, most_harmful
 from fado.exploration._rows import INFLUENCE, MOST_SLICES
 from fado.exploration._slices import BinnedColumn
-from fado.metrics import Budget, predicted_positive
+from fado.metrics import RATIOS, Budget, predicted_positive
 from fado.tabular import Problem, column_from, deal_rows, variable_from
 from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
 
@@ -51,7 +51,6 @@ LEAST_FITS, MOST_FITS = 2 * FITS_EACH, 100_000
 CANDIDATES = 12
 LEAST_ROWS = 20  # of a group among those that its rate counts
 LEAST_SELECTED = 2  # negatives of a fold, at the budget
-_COUNTED = {"fpr_ratio": 0, "fnr_ratio": 1, "tpr_ratio": 1}  # the label whose rows a rate counts
 _METRICS = ("performance", "fairness", "max_fpr", "form")
 
 
@@ -135,7 +134,7 @@ class Consequences:
 
     def _counted(self, attribute: Protected) -> dict[int, Bools]:
         """Mark the searched rows that the rate of each group counts, for groups with enough of them."""
-        label, codes = _COUNTED.get(self.goal[0]), attribute.groups.codes[self.material.sample]
+        label, codes = RATIOS[self.goal[0]].label, attribute.groups.codes[self.material.sample]
         counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
         rows = {group: counted & (codes == group) for group in attribute.groups.compared}
         return {group: own for group, own in rows.items() if own.sum() >= LEAST_ROWS}

@@ -27,7 +27,7 @@ from fado.exploration._removals import find_slices, label_cells
 from fado.exploration._slices import (
     SliceFinder,
 )
-from fado.metrics import RATIO_NAMES, measure
+from fado.metrics import RATIO_NAMES, RATIOS, measure
 from fado.tabular import MIN_GROUP_SIZE, group_rows
 from fado.valuation import Scale, Valuation
 
@@ -43,12 +43,6 @@ MOST_ROWS = 10  # listed, of a group or of all
 MOST_SLICES = 8
 INFLUENCE = "influence"  # what TreeInfluence's values say of their algorithm
 _PREFIX = "effect of the row's weight on "
-_RATIOS = {
-    "fpr_ratio": "FPR ratio",
-    "fnr_ratio": "FNR ratio",
-    "tpr_ratio": "TPR ratio",
-    "selection_rate_ratio": "selection-rate ratio",
-}
 _CHANGES = ["ratio_change", "ratio_error", "performance_change", "performance_error"]
 _MEASURED = [f"measured_{name}" for name in _CHANGES]
 _COLUMNS = {
@@ -442,7 +436,8 @@ def metrics_of(
         "log_loss": "minus log-loss",
     }
     performance = shown.get(on_performance, on_performance) if is_known else None
-    return "ratio" if on_ratio is None else _RATIOS.get(on_ratio, on_ratio), performance
+    ratio = f"{RATIOS[on_ratio].short_title} ratio" if on_ratio in RATIOS else on_ratio or "ratio"
+    return ratio, performance
 
 
 def _metric(scale: Scale) -> str | None:

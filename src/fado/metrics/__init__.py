@@ -12,6 +12,8 @@ from fado.metrics._intervals import ratio_interval as ratio_interval
 from fado.metrics._intervals import ratio_limits as ratio_limits
 from fado.metrics._intervals import share_limits as share_limits
 from fado.metrics._models import aim_scorer, hypervolume, pareto_frontier
+from fado.metrics._models import best_first as best_first
+from fado.metrics._rates import RATES as RATES
 from fado.metrics._rates import (
     RATIO_NAMES,
     RATIO_TITLES,

@@ -34,7 +34,7 @@ from fado.metrics._intervals import (
     share_limits,
     upper_limits,
 )
-from fado.metrics._rates import RATIOS, Rate
+from fado.metrics._rates import RATES, Rate
 from fado.metrics._threshold import budget_of, predicted_positive
 
 if TYPE_CHECKING:
@@ -44,14 +44,24 @@ if TYPE_CHECKING:
 
 MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables
 _BINS = 5  # of scores, for calibration
-RATES = {  # what to say of a group without members, and if no group has events
-    "selection_rate": ("no rows", "nobody is selected in any group"),
-    "tpr": ("no positives", "no positive is selected in any group"),
-    "fpr": ("no negatives", "no negative is selected in any group"),
-    "fnr": ("no positives", "no positive is missed in any group"),
-    "precision": ("nobody selected", "no positive is selected in any group"),
+_PRECISION = Rate(
+    "precision",
+    "",
+    "",
+    "true positives",
+    "predicted positives",
+    None,
+    True,
+    lambda c: (c.true_positives, c.false_positives + c.true_positives),
+)
+_RATES = {name: RATES[name] for name in ("selection_rate", "tpr", "fpr", "fnr")} | {"precision": _PRECISION}
+_NO_EVENTS = {  # what to say if no group has any
+    "selection_rate": "nobody is selected in any group",
+    "tpr": "no positive is selected in any group",
+    "fpr": "no negative is selected in any group",
+    "fnr": "no positive is missed in any group",
+    "precision": "no positive is selected in any group",
 }
-_PRECISION = Rate("", "", "", lambda c: (c.true_positives, c.false_positives + c.true_positives))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -426,10 +436,8 @@ class _Part:
         )
         nothing = np.full(len(groups), np.nan), np.zeros(len(groups))
         self._shares = {
-            name: nothing
-            if rows.positive is None and name != "selection_rate"
-            else counted.shares(RATIOS.get(f"{name}_ratio", _PRECISION))
-            for name in RATES
+            name: nothing if rows.positive is None and name != "selection_rate" else counted.shares(rate)
+            for name, rate in _RATES.items()
         }
 
     def groups(self) -> pd.DataFrame:
@@ -488,7 +496,7 @@ class _Part:
         import pandas as pd
 
         told = []
-        for rate in RATES:
+        for rate in _RATES:
             names, shares, sizes = self._measured(rate)
             reason = self._why_undefined(rate, shares)
             found: tuple[Any, ...] = (np.nan, np.nan, np.nan, "", "")
@@ -500,15 +508,15 @@ class _Part:
         return pd.DataFrame(told, columns=columns)
 
     def _why_undefined(self, rate: str, shares: Floats) -> str:
-        empty, none = RATES[rate]
         if rate != "selection_rate" and self._rows.positive is None:
             return "there are no labels"
         if self._compared.sum() < 2:
             return "fewer than two groups are compared"
         if len(shares) < self._compared.sum():
             lacking = np.flatnonzero(self._compared & np.isnan(self._shares[rate][0]))
+            empty = "nobody selected" if rate == "precision" else f"no {_RATES[rate].members}"
             return f"{empty} in {', '.join(self._names[group] for group in lacking)}"
-        return none if shares.max() == 0 else ""
+        return _NO_EVENTS[rate] if shares.max() == 0 else ""
 
     def pairs(self) -> pd.DataFrame:
         """Return the ratio and difference of every pair of compared groups, for every rate."""
@@ -517,7 +525,7 @@ class _Part:
         columns = ["attribute", "rate", "group", "other", "ratio", "ratio_low", "ratio_high"]
         columns += ["difference", "difference_low", "difference_high"]
         told = []
-        for rate in RATES:
+        for rate in _RATES:
             names, shares, sizes = self._measured(rate)
             low, high = share_limits(shares, sizes, self._side)
             every = np.arange(len(names))

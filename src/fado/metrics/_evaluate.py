@@ -24,7 +24,15 @@ from fado.metrics._inputs import (
     warn_undefined,
 )
 from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
-from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, fpr_ratio, min_max_ratio, why_undefined
+from fado.metrics._rates import (
+    RATES,
+    RATIOS,
+    GroupCounts,
+    compared_counts,
+    fpr_ratio,
+    min_max_ratio,
+    why_undefined,
+)
 from fado.metrics._threshold import Budget, budget_of, predicted_positive, threshold_at_fpr
 
 if TYPE_CHECKING:
@@ -356,7 +364,7 @@ def by_group(
     if alike:
         warn_undefined(f"All rates are undefined and set to NaN: all scores are {scores[0]}.")
     for name in ("selection_rate", "tpr", "fpr", "fnr"):
-        shares, sizes = rows.shares(RATIOS[f"{name}_ratio"])
+        shares, sizes = rows.shares(RATES[name])
         low, high = share_limits(shares, sizes, (1 - confidence) / 2)
         for column, values in ((name, shares), (f"{name}_low", low), (f"{name}_high", high)):
             columns[column] = np.full(len(groups), np.nan) if alike else values
@@ -463,7 +471,7 @@ def _rates(rows: MeasuredRows, budget: Budget) -> dict[str, float]:
         "tpr": float(counts.true_positives.sum() / counts.positives.sum()),
     }
     if budget.kind in ("selection_rate", "top_k"):
-        rates["selection_rate"] = rows.share_of_all(RATIOS["selection_rate_ratio"])[0]
+        rates["selection_rate"] = rows.share_of_all(RATES["selection_rate"])[0]
     if budget.kind == "top_k":
         rates["selected"] = float(rows.n_predicted)
     return rates

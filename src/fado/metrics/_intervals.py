@@ -30,7 +30,7 @@ import numpy as np
 
 from fado._messages import list_names
 from fado._typing import Bools, Floats, Integers
-from fado.metrics._rates import RATIOS, GroupCounts, Rate, compared_counts, count_by_group
+from fado.metrics._rates import RATES, RATIOS, GroupCounts, Rate, compared_counts, count_by_group
 from fado.metrics._threshold import Budget, predicted_positive
 
 Bounds = tuple[float, float]
@@ -42,7 +42,7 @@ ENOUGH_SEEN = 15.0  # events of a group, however few are expected
 TELLS_NOTHING = 0.99  # the width of an interval of a ratio
 _FEW_THRESHOLDS = 5
 ROUNDING = 1e-12
-_RATES = {name: RATIOS[f"{name}_ratio"] for name in ("fpr", "tpr", "selection_rate")}  # over all groups
+_OVER_ALL = ("fpr", "tpr", "selection_rate")  # rates of all groups together
 
 
 def share_limits(shares: Floats, sizes: Floats, error: float | Floats) -> tuple[Floats, Floats]:
@@ -375,14 +375,14 @@ def find_intervals(
     if not threshold_given:
         pinned = "fpr" if budget.kind == "fpr" else "selection_rate"
         counted, share = budget.counted(rows.positive), budget.share(len(rows.scores))
-        weights, size = rows.weights, rows.share_of_all(_RATES[pinned])[1]
+        weights, size = rows.weights, rows.share_of_all(RATES[pinned])[1]
         if budget.kind == "top_k":  # counts rows as they are, whatever they weigh
             weights, size = None, len(counted)
         if size * math.log(max(share, 1 - share)) > math.log(error):
             # Likely all on one side of it.
-            bounds |= {"threshold": _NONE, pinned: _rate_bounds(rows, _RATES[pinned], where, error)}
+            bounds |= {"threshold": _NONE, pinned: _rate_bounds(rows, RATES[pinned], where, error)}
             return bounds, [
-                f"Only `{pinned}` has an interval: {_told(size)} {_RATES[pinned].members}"
+                f"Only `{pinned}` has an interval: {_told(size)} {RATES[pinned].members}"
                 f"{_effective(weights)} are too few to estimate the threshold of "
                 f"{_told_budget(budget)}."
             ]
@@ -391,11 +391,11 @@ def find_intervals(
         )
         where = _whereabouts(rows, thresholds, here, error)
     bounds["threshold"] = where.bounds
-    for name in [name for name in _RATES if name in metrics]:
+    for name in [name for name in _OVER_ALL if name in metrics]:
         # How the rate of a budget varies with the threshold is how the threshold varies with the rate: to be
         # counted once.
         at = where._replace(drawn=None) if name == pinned else where
-        bounds[name] = _rate_bounds(rows, _RATES[name], at, error)
+        bounds[name] = _rate_bounds(rows, RATES[name], at, error)
     reasons = []
     for name, rate in RATIOS.items():
         if math.isnan(metrics[name]):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fado._checks import check_choice, check_share
 from fado._messages import closest_names, insert_parameters, list_names, warn_user
-from fado._typing import Bools
+from fado._typing import Bools, Floats, Integers
 from fado.metrics._evaluate import evaluate, measure
 from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, compared_among, encode_target, read_groups
 from fado.metrics._rates import RATIO_NAMES
@@ -281,6 +281,39 @@ def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
             "all groups."
         )
     return ~compared
+
+
+def best_first(tpr: Floats, closeness: Floats, reached: Bools, *, keep_first: bool = False) -> Integers:
+    """Order models: those that reach a minimum ratio by true-positive rate, then the others by closeness.
+
+    Ties in the rate are broken by the closeness, ties in closeness by the rate, then by the earlier model.
+
+    Parameters
+    ----------
+    tpr, closeness : ndarray of shape (n_models,)
+        The true-positive rate of every model, and its ratio relative to the minimum: higher is closer.
+    reached : ndarray of bool, of shape (n_models,)
+        Which models reach the minimum.
+    keep_first : bool, default=False
+        Whether the first model, which nothing was done to, is the best if it reaches the minimum, and if no
+        model comes closer.
+
+    Returns
+    -------
+    ndarray of int, of shape (n_models,)
+        Positions, that of the best model first.
+
+    Examples
+    --------
+    >>> tpr, closeness = np.array([0.7, 0.8, 0.7, 0.9]), np.array([1.0, 0.9, 1.2, 0.95])
+    >>> best_first(tpr, closeness, closeness >= 1)
+    array([2, 0, 3, 1])
+    >>> best_first(tpr, closeness, closeness >= 1, keep_first=True)
+    array([0, 2, 3, 1])
+    """
+    first, second = np.where(reached, tpr, closeness), np.where(reached, closeness, tpr)
+    kept = keep_first and (reached[0] or not (reached | (closeness > closeness[0])).any())
+    return np.lexsort([-second, -first, ~reached, np.arange(len(tpr)) >= kept])
 
 
 def pareto_frontier(points: Any) -> Bools:

@@ -31,42 +31,63 @@ class GroupCounts(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A rate as its events among its members, and the title of its ratio between groups."""
+    """A rate of a group: its events among its members, and the titles of the rate and of its ratio."""
 
     title: str
+    short_title: str
+    ratio_title: str
     events: str
     members: str
+    label: int | None  # of the rows that are members: 0 negative, 1 positive, None all
+    of_selected: bool  # whether the members that are predicted positive are the events, or the others
     counts: Callable[[GroupCounts], tuple[Counts, Counts]]
 
 
-RATIOS = {
-    "fpr_ratio": Rate(
+RATES = {
+    "fpr": Rate(
+        "false-positive rate",
+        "FPR",
         "Predictive equality (ratio of false-positive rates)",
         "false positives",
         "negatives",
+        0,
+        True,
         lambda c: (c.false_positives, c.negatives),
     ),
-    "fnr_ratio": Rate(
+    "fnr": Rate(
+        "false-negative rate",
+        "FNR",
         "Equality of opportunity (ratio of false-negative rates)",
         "false negatives",
         "positives",
+        1,
+        False,
         lambda c: (c.positives - c.true_positives, c.positives),
     ),
-    "tpr_ratio": Rate(
+    "tpr": Rate(
+        "true-positive rate",
+        "TPR",
         "Ratio of true-positive rates",
         "true positives",
         "positives",
+        1,
+        True,
         lambda c: (c.true_positives, c.positives),
     ),
-    "selection_rate_ratio": Rate(
+    "selection_rate": Rate(
+        "selection rate",
+        "selection-rate",
         "Demographic parity (ratio of selection rates)",
         "predicted positives",
         "rows",
+        None,
+        True,
         lambda c: (c.false_positives + c.true_positives, c.negatives + c.positives),
     ),
 }
+RATIOS = {f"{name}_ratio": rate for name, rate in RATES.items()}  # the rates behind ratios
 RATIO_NAMES = tuple(RATIOS)
-RATIO_TITLES = {name: rate.title for name, rate in RATIOS.items()}
+RATIO_TITLES = {name: rate.ratio_title for name, rate in RATIOS.items()}
 
 
 @insert_parameters()

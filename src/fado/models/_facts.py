@@ -13,11 +13,12 @@ import numpy.typing as npt
 from fado._checks import check_share
 from fado._records import encode, record_from, simplify
 from fado._version import library_versions
+from fado.metrics import RATES as RATE_TABLE
 from fado.metrics import RATIO_NAMES, Budget, effective_sizes, share_limits
 from fado.tabular import MIN_GROUP_SIZE, Column, Groups, Table
 
 FEW = 10  # rows below which the numbers of a group are not kept
-RATES = {"tpr": "true-positive rate", "fpr": "false-positive rate", "selection_rate": "selection rate"}
+RATES = {name: RATE_TABLE[name].title for name in ("tpr", "fpr", "selection_rate")}
 _BINS = 10  # of numbers
 _MOST_LEVELS = 50
 _FEW_NUMBERS = 20  # different numbers up to which numbers are levels

@@ -48,7 +48,9 @@ def landscape_page(content: dict[str, Any]) -> str:
           there are several, each of them. A view is one ratio of one attribute; the views of the first ratio
           come first.
         - ``points``, the result of `tabulate_points` for the views, with two frontiers of each part (models
-          that need no group, and models that do), and the ``order`` in which rows are selected above a line.
+          that need no group, and models that do), and the ``choices`` at every line: per ``intervention`` how
+          many models were ``compared``, and its ``steps``, pairs of a row and its place among all. The first
+          whose ratio reaches a line is the best there; if none does, the last is the closest.
           The page shows the first view first. Rows are sorted by true-positive rate, from high to low, on
           the part that selects models.
         - ``figures``, the metrics on a model's card: the ``name`` of each, without that of its part, and its

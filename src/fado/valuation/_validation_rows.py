@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fado._checks import check_choice
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado._typing import Bools, Floats
-from fado.metrics import RATIO_NAMES, Budget, measure, predicted_positive
+from fado.metrics import RATIO_NAMES, RATIOS, Budget, measure, predicted_positive
 from fado.tabular import (
     MIN_GROUP_SIZE,
     Labels,
@@ -32,12 +32,6 @@ from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
 
 _PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
-_EVENTS = {
-    "fpr_ratio": "false positives",
-    "fnr_ratio": "false negatives",
-    "tpr_ratio": "true positives",
-    "selection_rate_ratio": "predicted positives",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,19 +179,19 @@ class ValidationRows:
         candidates = np.flatnonzero(attribute.compared)
         empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
         if empty:
-            what = {"fpr_ratio": "negatives", "selection_rate_ratio": "rows"}.get(fairness, "positives")
             raise ValueError(
-                f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} "
-                "of any weight among the validation rows; leave the group out or use more validation rows."
+                f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no "
+                f"{RATIOS[fairness].members} of any weight among the validation rows; leave the group out or "
+                "use more validation rows."
             )
         lowest = candidates[np.argmin(rates[candidates])]
         others = candidates[candidates != lowest]
         highest = others[np.argmax(rates[others])]
         if rates[highest] == 0:
-            how_many = "fewer" if fairness == "fnr_ratio" else "more"
+            how_many = "more" if RATIOS[fairness].of_selected else "fewer"
             raise ValueError(
-                f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among "
-                f"the validation rows; use more validation rows or allow {how_many} false positives."
+                f"`{fairness}` of {attribute.name!r} is undefined: no group has {RATIOS[fairness].events} "
+                f"among the validation rows; use more validation rows or allow {how_many} false positives."
             )
         of_both = [float(own[group]) for own in (rates, sizes) for group in (lowest, highest)]
         return Extremes(int(lowest), int(highest), *of_both)
@@ -223,10 +217,9 @@ class ValidationRows:
 
     def _members(self, fairness: str) -> tuple[Bools, float]:
         """Return the rows that a ratio's rates are about, and the sign of a predicted positive."""
-        if fairness == "selection_rate_ratio":
-            return np.ones(self.n_rows, dtype=np.bool_), 1.0
-        sign = -1.0 if fairness == "fnr_ratio" else 1.0
-        return (~self.positive if fairness == "fpr_ratio" else self.positive), sign
+        rate = RATIOS[fairness]
+        members = np.ones(self.n_rows, dtype=np.bool_) if rate.label is None else self.positive == rate.label
+        return members, 1.0 if rate.of_selected else -1.0
 
 
 def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:

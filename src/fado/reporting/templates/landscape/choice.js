@@ -1,22 +1,14 @@
-// The rule: of every kind of intervention the best model above the line, or the closest to it. It is that of
-// `Results.best`, `closest` and `winners`, and of `Frontier.best`: `best_first` in Python.
+// Of every kind of intervention the best model above the line, or the closest to it: Python tells the models that
+// are either at some line.
 
 // Per kind that has a model to compare: its row, whether it reaches the line, and how many it was chosen from.
 // They come by what they do on a part.
 function chooseModels(models, view, line, part) {
-  const wanted = Math.round(line * MILLION);
-  const found = new Map();
-  for (const [place, row] of models.views[view].order.entries()) {
-    const ratio = models.ratio(models.chosenOn, view, row);
-    if (ratio === null) continue;
-    const kind = models.kind(row);
-    if (!found.has(kind)) found.set(kind, { kind, row, place, reached: false, most: -1, compared: 0 });
-    const one = found.get(kind);
-    one.compared += 1;
-    if (one.reached) continue; // rows come best first
-    if (ratio >= wanted || ratio > one.most) Object.assign(one, { row, place, most: ratio, reached: ratio >= wanted });
-  }
-  const chosen = [...found.values()];
+  const wanted = Math.round(line * MILLION), ratioOf = (row) => models.ratio(models.chosenOn, view, row);
+  const chosen = models.views[view].choices.map(({ steps, compared }) => {
+    const [row, place] = steps.find(([own]) => ratioOf(own) >= wanted) ?? steps.at(-1);
+    return { kind: models.kind(row), row, place, reached: ratioOf(row) >= wanted, most: ratioOf(row), compared };
+  });
   const falling = (name) => (a, b) => order(models.millionths(name, b.row)) - order(models.millionths(name, a.row));
   return [
     ...chosen.filter((one) => one.reached).sort(before).sort(falling(`${part}_tpr`)),
