@@ -220,7 +220,7 @@ def done_fits(store):
     """Give the trials that are done, each with what tells its fit from one that was made again."""
     try:
         with Store.reading(store) as opened:
-            return {trial.number: trial.seconds for trial in opened.trials if trial.status == "done"}
+            return {number: trial.seconds for number, trial in opened.rows.items() if trial.status == "done"}
     except (FileNotFoundError, ValueError):  # killed before there was a whole file
         return {}
 
@@ -229,7 +229,8 @@ def n_done(store):
     """Count the trials that are done, without a look at them."""
     try:
         with closing(sqlite3.connect(f"file:{store}/{DATABASE}?mode=ro", uri=True, timeout=30)) as connection:
-            return connection.execute("SELECT count(*) FROM trials WHERE status = 'done'").fetchone()[0]
+            count = "SELECT count(*) FROM trials WHERE json_extract(trial, '$.status') = 'done'"
+            return connection.execute(count).fetchone()[0]
     except sqlite3.Error:  # there are none yet, or a killed writer's transaction must be undone first
         return 0
 

@@ -142,21 +142,3 @@ def test_files_of_a_directory_are_told_by_the_place_that_they_will_have(tmp_path
 def test_sentences_of_our_own_stay_as_they_are(tmp_path):
     with pytest.raises(FileExistsError, match=r"^name another\.$"), writing(tmp_path, "The text"):
         raise FileExistsError("name another.")
-
-
-def test_where_there_is_no_fcntl_a_living_writers_file_stays_too(tmp_path):
-    """Neither the system's locks nor this process's: what others left is told by their claims."""
-    path = tmp_path / "out.txt"
-    words = [sys.executable, "-W", "error", "-c", "import sys\nsys.modules['fcntl'] = None\n" + ABANDON, path]
-    subprocess.run([*words, "killed"], check=False)
-    (left,) = tmp_path.iterdir()
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([*words, "living"], **streams) as living:
-        assert living.stdout.readline() == b"writing\n"
-        assert not left.exists()
-        (theirs,) = tmp_path.iterdir()
-        subprocess.run([*words, "done"], input=b"", check=True, capture_output=True)
-        assert set(tmp_path.iterdir()) == {theirs, path}
-        living.stdin.close()
-        assert living.wait() == 0
-    assert list(tmp_path.iterdir()) == [path]

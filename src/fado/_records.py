@@ -1,11 +1,12 @@
-"""Plain data to JSON and back without loss; records from untrusted files, checked when read."""
+"""Plain data to JSON and back without loss; records, checked when they are read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -33,9 +34,9 @@ def simplify(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping):
-        return {str(key): simplify(own) for key, own in value.items()}
+        return {str(key): simplify(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [simplify(own) for own in value]
+        return [simplify(item) for item in value]
     if isinstance(value, np.ndarray):
         return simplify(value.tolist())
     named = isinstance(value, type) or callable(value)
@@ -53,12 +54,12 @@ def encode(value: Any) -> Any:
     {'tpr': 0.5, 'low': {'float': 'nan'}}
     """
     if is_dataclass(value):
-        told = [(own, getattr(value, own.name)) for own in fields(value)]
-        return {own.name: encode(given) for own, given in told if given != _default_of(own)}
+        content = ((name, default, getattr(value, name)) for name, _, default in _fields_of(type(value)))  # type: ignore[arg-type]
+        return {name: encode(item) for name, default, item in content if item != default}
     if isinstance(value, Mapping):
-        return {key: encode(own) for key, own in value.items()}
+        return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [encode(own) for own in value]
+        return [encode(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {_FLOAT: repr(value)}
     return value
@@ -67,15 +68,15 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """Return what was encoded."""
     if isinstance(value, Mapping):
-        if set(value) == {_FLOAT}:
+        if value.keys() == {_FLOAT}:
             return float(value[_FLOAT])
-        return {key: decode(own) for key, own in value.items()}
+        return {key: decode(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [decode(own) for own in value]
+        return [decode(item) for item in value]
     return value
 
 
-def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
+def record_from(kind: type[_Record], content: Any, what: str) -> _Record:
     """Make a dataclass from its encoded fields, each of its declared type; missing ones get defaults.
 
     Fields are texts, numbers and booleans, records, and tuples, lists and mappings of them.
@@ -91,17 +92,17 @@ def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
         ...
     ValueError: `rows` of a look is broken, got '3'.
     """
-    if not isinstance(told, Mapping):
-        raise ValueError(f"{what} must be a mapping, got {shorten(told)}.")
-    own_fields, hints = {own.name: own for own in fields(kind)}, get_type_hints(kind)  # type: ignore[arg-type]
-    values = {}
-    for name in told:
-        if name not in own_fields:
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{what} must be a mapping, got {shorten(content)}.")
+    known, values = _fields_of(kind), {}  # type: ignore[arg-type]
+    names = [name for name, _, _ in known]
+    for name in content:
+        if name not in names:
             raise ValueError(f"{shorten(name)} is not a field of {what}.")
-    for name, own in own_fields.items():
-        if told.get(name) is not None or (name in told and _default_of(own) is MISSING):
-            values[name] = _value_from(hints[name], told[name], name, what)
-        elif _default_of(own) is MISSING:
+    for name, hint, default in known:
+        if content.get(name) is not None or (name in content and default is MISSING):
+            values[name] = _value_from(hint, content[name], name, what)
+        elif default is MISSING:
             raise ValueError(f"`{name}` of {what} is missing.")
     return kind(**values)
 
@@ -109,25 +110,23 @@ def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
 def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
     """Read a value of a declared type."""
     kind, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
+    if hint is Any or (kind is Literal and value in inner):
         return decode(value)
     if kind in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
-        *first, last = (own for own in inner if own is not NoneType)
-        for own in first:
+        *first, last = (option for option in inner if option is not NoneType)
+        for option in first:
             with suppress(ValueError):
-                return _value_from(own, value, name, what)
+                return _value_from(option, value, name, what)
         return _value_from(last, value, name, what)
     if is_dataclass(hint):
         return record_from(hint, value, what)  # type: ignore[arg-type]
-    if hint is Any or (kind is Literal and value in inner):
-        return decode(value)
     if kind in (tuple, list, Sequence) and isinstance(value, list):
-        found = [_value_from(inner[0], own, name, what) for own in value]
-        return found if kind is list else tuple(found)
+        items = [_value_from(inner[0], item, name, what) for item in value]
+        return items if kind is list else tuple(items)
     if kind in (Mapping, dict) and isinstance(value, Mapping):
-        return {str(key): _value_from(inner[1], own, name, what) for key, own in value.items()}
+        return {str(key): _value_from(inner[1], item, name, what) for key, item in value.items()}
     if hint is float and (is_number(value) or value in _NOT_FINITE):
         return float(decode(value))
     if hint is not float and type(value) is hint:
@@ -135,8 +134,18 @@ def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
     raise ValueError(f"`{name}` of {what} is broken, got {shorten(value)}.")
 
 
-def _default_of(own: Field[Any]) -> Any:
-    return own.default if own.default_factory is MISSING else own.default_factory()
+@cache
+def _fields_of(kind: Any) -> list[tuple[str, Any, Any]]:
+    """Return the name, the declared type and the default of every field of a dataclass."""
+    hints = get_type_hints(kind)
+    return [
+        (
+            field.name,
+            hints[field.name],
+            field.default if field.default_factory is MISSING else field.default_factory(),
+        )
+        for field in fields(kind)
+    ]
 
 
 def label_to(label: Any) -> dict[str, Any]:
@@ -155,10 +164,10 @@ def label_to(label: Any) -> dict[str, Any]:
     return {"type": kind, "value": label.hex() if isinstance(label, float) else label}
 
 
-def label_from(told: Any) -> Any:
+def label_from(content: Any) -> Any:
     """Read what `label_to` returned."""
-    kind = told.get("type") if isinstance(told, Mapping) else None
-    value = told["value"] if kind in _LABELS and "value" in told else None
+    kind = content.get("type") if isinstance(content, Mapping) else None
+    value = content["value"] if kind in _LABELS and "value" in content else None
     if kind == "float" and isinstance(value, str):
         return float.fromhex(value)
     if kind not in _LABELS or type(value) is not _LABELS[kind]:
@@ -191,4 +200,4 @@ def is_shallow(content: Any, levels: int = _DEEPEST) -> bool:
     if not isinstance(content, Mapping | list):
         return True
     inner = content.values() if isinstance(content, Mapping) else content
-    return levels > 0 and all(is_shallow(own, levels - 1) for own in inner)
+    return levels > 0 and all(is_shallow(item, levels - 1) for item in inner)

@@ -20,15 +20,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from fado._memory import format_memory
 from fado._messages import warn_user
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # systems without locks are handled below
-    from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+    warnings.simplefilter("ignore")  # of a system without locks
+    from filelock import FileLock, SoftFileLock, Timeout
 
 _NEW, _OLD = ".part", ".old"
 _TOKEN = re.compile(r"[0-9a-f]{8}")
@@ -36,8 +35,6 @@ _TEMPORARY = re.compile(rf"\..*\.{_TOKEN.pattern}\{_NEW}")
 _LOCK = "lock"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "glusterfs", "ceph", "9p", "fuse.sshfs"}
-_NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}
-_LONGEST = 10_000  # characters of a claim
 
 
 class WriteError(OSError):
@@ -85,7 +82,14 @@ def replacing_directory(final: Path, what: str) -> Iterator[Path]:
             temporary.mkdir()
             yield temporary
             _sync_directory(temporary)
-            _put_in_place(temporary, final, aside)
+            if final.exists():
+                final.rename(aside)
+            try:
+                temporary.rename(final)
+            except BaseException:
+                if aside.exists():
+                    aside.rename(final)
+                raise
         _sync_directory(final.parent)
     shutil.rmtree(aside, ignore_errors=True)
     remove_abandoned(final)  # earlier leftovers are no longer needed
@@ -164,18 +168,6 @@ def _place_for(final: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _put_in_place(temporary: Path, final: Path, aside: Path) -> None:
-    there = final.exists()
-    if there:
-        final.rename(aside)
-    try:
-        temporary.rename(final)
-    except BaseException:
-        if there:
-            aside.rename(final)
-        raise
-
-
 def _named(final: Path, ending: str) -> Path:
     return final.parent / f".{final.name[:100]}.{secrets.token_hex(4)}{ending}"
 
@@ -226,180 +218,83 @@ class InUseError(RuntimeError):
 
 
 class Lock:
-    """A lock that one process holds at a time.
-
-    The system's lock ends with the process that holds it, however it ends. Beside it is a claim, a small file
-    that names the holder. If the system has no locks, or locks of another host may not be visible, claims
-    decide: a process writes its claim, then looks for others, and gives way to every claim whose process may
-    be alive. Claims have different names, so removing that of a dead process never removes that of a living
-    one. No clock is used; a process with the number of a dead one has another start time.
+    """A lock that one process holds at a time; the system frees it when the process ends, however it ends.
 
     Parameters
     ----------
     path : pathlib.Path
         The lock file; its directory exists.
     what : str, optional
-        What is locked, as the beginning of a sentence. With it, a network file system causes a warning.
+        What is locked, as the beginning of a sentence. With it, a file beside the lock names the process that
+        holds it, and a network file system causes a warning.
     """
 
     def __init__(self, path: Path, what: str | None = None) -> None:
-        self._path = path
+        self._path, self._holder = lock_files(path)
         self._what = what
-        self._claim = path.with_name(f"{path.name}.{secrets.token_hex(4)}.holder")
-        self._lock: BaseFileLock | None = None
+        self._lock = FileLock(path, thread_local=False)
 
     def __enter__(self) -> Lock:
         if self._path.is_symlink():
             raise ValueError(f"{str(self._path)!r} is a link and not a lock file: delete it.")
         try:
-            self._lock = _system_lock(self._path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._lock.acquire(blocking=False)
         except Timeout:
-            raise self._in_use(holder_of(self._path), is_sure=True) from None
-        try:
-            self._outclaim(_identity(os.getpid()))
-        except BaseException:
-            self._give_back()
-            raise
-        if self._what is not None and on_network(self._path):
-            warn_user(
-                f"{self._what} is on a network file system, where locks and durable writes are not "
-                "reliable: a local disk is safer."
-            )
+            raise InUseError(self._in_use()) from None
+        if self._what is not None:
+            try:
+                self._holder.unlink(missing_ok=True)  # which may be a link
+                self._holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+            except BaseException:
+                self._lock.release()
+                raise
+            if on_network(self._path):
+                warn_user(
+                    f"{self._what} is on a network file system, where locks and durable writes are not "
+                    "reliable: a local disk is safer."
+                )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._give_back()
+    def __exit__(self, *_: object) -> None:
+        if self._what is not None:
+            self._holder.unlink(missing_ok=True)
+        self._lock.release()
 
-    def _outclaim(self, own: dict[str, Any]) -> None:
-        """Claim the lock; refuse if another claim is valid, and remove those of dead processes."""
-        self._claim.write_text(json.dumps(own), encoding="utf-8")
-        afar = self._lock is None or on_network(self._path)
-        for claim in claims_of(self._path):
-            if claim == self._claim:
-                continue
-            holder = _read(claim)
-            hidden = self._lock is None or (afar and holder.get("host") != own["host"])
-            if hidden and _may_live(holder):
-                raise self._in_use(holder, is_sure=False)
-            claim.unlink(missing_ok=True)
-
-    def _give_back(self) -> None:
-        self._claim.unlink(missing_ok=True)
-        if self._lock is not None:
-            self._lock.release()
-
-    def _in_use(self, holder: dict[str, Any], *, is_sure: bool) -> InUseError:
+    def _in_use(self) -> str:
+        holder = holder_of(self._path)
         who = f"process {holder['pid']} on host {holder.get('host')}" if holder else "another process"
         hint = "wait for it, or stop it first"
-        if not is_sure:
-            hint += f"; if it has ended, delete {str(self._path.with_name(self._path.name + '.*.holder'))!r}"
-        what = self._what or repr(str(self._path))
-        return InUseError(f"{what} is in use by {who}: {hint}.")
+        if isinstance(self._lock, SoftFileLock):  # the system has no locks: this one outlives its process
+            hint += f"; if it has ended, delete {str(self._path)!r}"
+        return f"{self._what or repr(str(self._path))} is in use by {who}: {hint}."
 
 
-def claims_of(path: Path) -> list[Path]:
-    """List the claims beside a lock."""
-    return [
-        found
-        for found in path.parent.iterdir()
-        if found.name.startswith(f"{path.name}.") and found.name.endswith(".holder")
-    ]
+def lock_files(path: Path) -> list[Path]:
+    """Return the lock file, and the file beside it that names the holder."""
+    return [path, path.with_name(f"{path.name}.holder")]
 
 
 def holder_of(path: Path) -> dict[str, Any]:
     """Read which process holds, or last held, a lock; empty if none did."""
-    return next((holder for holder in map(_read, claims_of(path)) if holder), {})
+    try:
+        holder = json.loads(lock_files(path)[1].read_text())
+        return holder if isinstance(holder["pid"], int) else {}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
 
 
 def on_network(path: Path) -> bool:
     """Return whether a path is on a network file system, as far as the system reports it."""
     kind, longest, resolved = "", -1, path.parent.resolve()
-    for line in (_text_in("/proc/self/mounts") or "").splitlines():
-        _, point, found, *_ = line.split(" ")
-        point = point.replace("\\040", " ")
-        if len(point) > longest and resolved.is_relative_to(point):
-            kind, longest = found, len(point)
+    with suppress(OSError):
+        for line in Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
+            _, point, file_system, *_ = line.split(" ")
+            point = point.replace("\\040", " ")
+            if len(point) > longest and resolved.is_relative_to(point):
+                kind, longest = file_system, len(point)
     return kind in _NETWORK
-
-
-def _system_lock(path: Path) -> BaseFileLock | None:
-    """Take the system's lock; None if the system or the file system has none."""
-    if FileLock is SoftFileLock:  # it would stay after its holder ends
-        return None
-    lock = FileLock(path, thread_local=False)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            lock.acquire(blocking=False)
-    except Timeout:
-        raise
-    except NotImplementedError:
-        return None
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return None
-        raise
-    if isinstance(lock, SoftFileLock):  # newer versions fall back to it
-        lock.release()
-        return None
-    return lock
-
-
-def _read(claim: Path) -> dict[str, Any]:
-    """Read a claim; empty if it is invalid."""
-    try:
-        with claim.open(encoding="utf-8") as file:
-            found = json.loads(file.read(_LONGEST))
-        return found if isinstance(found, dict) and isinstance(found["pid"], int) else {}
-    except (OSError, ValueError, KeyError, RecursionError):
-        return {}
-
-
-def _identity(pid: int) -> dict[str, Any]:
-    return {"pid": pid, "host": socket.gethostname(), "boot": _boot(), "started": _started(pid)}
-
-
-def _may_live(holder: dict[str, Any]) -> bool:
-    """Return whether a holder may be alive; unknown, so True, for other hosts and incomplete claims."""
-    if holder.get("host") != socket.gethostname():
-        return True
-    now = _identity(holder["pid"])
-    if now["boot"] is None:  # no Linux
-        return _may_run(holder["pid"])
-    return now["started"] is not None and now == {name: holder.get(name) for name in now}
-
-
-def _may_run(pid: int) -> bool:
-    """Return whether there may be a process with this number."""
-    if os.name != "posix" or pid <= 0:  # on Windows, this would end it
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # another user's process
-    return True
-
-
-def _started(pid: int) -> int | None:
-    """Return the start time of a process, in the system's ticks; None if there is none."""
-    stat = _text_in(f"/proc/{pid}/stat")
-    return None if stat is None else int(stat.rpartition(")")[2].split()[19])
-
-
-def _boot() -> str | None:
-    text = _text_in("/proc/sys/kernel/random/boot_id")
-    return None if text is None else text.strip()
-
-
-def _text_in(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
 
 
 class DamagedError(ValueError):
@@ -427,14 +322,14 @@ class Manifest:
     layout: int
     what: str
 
-    def dump(self, told: Mapping[str, Any]) -> bytes:
-        """Return the manifest's bytes, its own digest last."""
-        return _as_json({**told, "digest": digest_of(_as_json(told))}) + b"\n"
+    def dump(self, content: Mapping[str, Any]) -> bytes:
+        """Return the manifest's bytes, its digest last."""
+        return _as_json({**content, "digest": digest_of(_as_json(content))}) + b"\n"
 
-    def write(self, folder: Path, told: Mapping[str, Any]) -> None:
+    def write(self, folder: Path, content: Mapping[str, Any]) -> None:
         """Write the manifest of a directory."""
-        content = self.dump({"kind": self.kind, "format": self.layout, **told})
-        write_file(folder / self.name, content, f"The {self.what}")
+        packed = self.dump({"kind": self.kind, "format": self.layout, **content})
+        write_file(folder / self.name, packed, f"The {self.what}")
 
     def open(self, directory: str | os.PathLike[str]) -> dict[str, Any]:
         """Read the manifest of a directory, if every byte is unchanged."""
@@ -453,24 +348,23 @@ class Manifest:
             raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it has no {self.name}.")
         content = path.read_bytes()
         try:
-            told = json.loads(content)
+            manifest = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{str(path)!r} cannot be read: it is not JSON, or it is damaged.") from error
-        if not isinstance(told, dict) or told.get("kind") != self.kind:
+        if not isinstance(manifest, dict) or manifest.get("kind") != self.kind:
             raise ValueError(f"{str(path)!r} is not the manifest of a {self.what} that FADO saved.")
-        if told.get("format") != self.layout:
+        if manifest.get("format") != self.layout:
             raise ValueError(
-                f"{str(path)!r} is in format {told.get('format')!r}, and this release reads {self.layout}: "
-                "a later release may have written it."
+                f"{str(path)!r} is in format {manifest.get('format')!r}, and this release reads "
+                f"{self.layout}: a later release may have written it."
             )
-        own = {name: value for name, value in told.items() if name != "digest"}
         try:
-            whole = self.dump(own) == content
+            whole = self.dump({key: value for key, value in manifest.items() if key != "digest"}) == content
         except ValueError:  # numbers that are not finite
             whole = False
         if not whole:
             raise ValueError(f"{str(path)!r} was changed after it was written: its digest does not match.")
-        return told
+        return manifest
 
     def read_file(self, path: Path, digest: Any) -> bytes:
         """Read a file, if its digest matches the manifest."""
@@ -495,10 +389,9 @@ class Manifest:
         there = sorted(path.name for path in final.iterdir())
         strange = [name for name in there if name != self.name and not is_part(name)]
         if there and (strange or self.name not in there):
-            found = repr((strange or there)[0])
             raise FileExistsError(
-                f"{str(directory)!r} holds {found}, which is not part of a saved {self.what}: name another "
-                "directory."
+                f"{str(directory)!r} holds {(strange or there)[0]!r}, which is not part of a saved "
+                f"{self.what}: name another directory."
             )
         if there:
             try:
@@ -519,5 +412,5 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _as_json(told: Any) -> bytes:
-    return json.dumps(told, indent=1, allow_nan=False).encode()
+def _as_json(content: Any) -> bytes:
+    return json.dumps(content, indent=1, allow_nan=False).encode()

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from fado._records import encode
+from fado._records import encode, record_from
 from fado.experiment import Experiment
 from fado.experiment._config import config_from, preset_text, read_config, write_preset
 from fado.experiment._settings import Config
@@ -233,7 +233,7 @@ def test_what_a_store_asked_for_is_kept_when_it_is_not_registered(table):
     with pytest.raises(ValueError, match=r"utilities\[0\]` must be"):
         config_from(table)
     told = encode(config_from(table | {"interventions": {}})) | {"interventions": table["interventions"]}
-    flat = Config.from_plain(told).flat()
+    flat = record_from(Config, told, "a configuration").flat()
     assert flat["interventions.theirs.shares"] == [0.5]
     assert flat["interventions.uar.utilities"] == ["theirs"]
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench
+from fado.experiment._bench import Bench, Job
 from fado.experiment._config import config_from
 from fado.experiment._data import read_data
 from fado.experiment._estimators import describe_object, estimator_versions, make_estimator, parameter_names
@@ -324,8 +324,8 @@ def test_a_fit_that_cannot_be_stopped_is_late_afterwards(table):
     few(table, deadline=1e-6, **LOGISTIC)
     config = Experiment(table).config
     bench = Bench(read_data(config), config)
-    validated = bench.run(Trial("none"))
-    assert validated.error.startswith("TimeoutError: The fit took longer than `models.deadline`")
+    outcome, _ = bench.run(Job(Trial("none")))
+    assert outcome.error.startswith("TimeoutError: The fit took longer than `models.deadline`")
 
 
 def test_an_estimator_without_weights_fails_in_a_sentence(table, tmp_path):

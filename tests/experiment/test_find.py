@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -88,15 +87,6 @@ def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, mo
     same(search(max_fits=12, store=tmp_path), frontier)
 
 
-def test_a_store_that_lost_fits_is_made_whole(frontier, tmp_path):
-    search(max_fits=12, store=tmp_path / "a")
-    with sqlite3.connect(tmp_path / "a" / "experiment.sqlite") as connection:
-        connection.execute("UPDATE trials SET seal = 'broken' WHERE number % 2 = 0")
-    connection.close()
-    with pytest.warns(UserWarning, match="of the store are missing or damaged"):
-        same(search(max_fits=12, store=tmp_path / "a"), frontier)
-
-
 @pytest.mark.parametrize(
     "other",
     [{"ratio": "tpr_ratio"}, {"ratio": {"fpr_ratio": 0.9}}, {"max_fpr": 0.2}, {"random_state": 1}],
@@ -174,7 +164,7 @@ def test_points_are_those_of_the_curve_on_validation_rows(frontier):
 
 def done(trial, tpr, **ratios):
     metrics = {"validation_tpr": tpr} | {f"validation_{name}": own for name, own in ratios.items()}
-    return replace(trial, status="done", metrics=metrics, scores=lambda: np.zeros(0))
+    return replace(trial, status="done", metrics=metrics)
 
 
 def test_what_is_proposed_by_hand():

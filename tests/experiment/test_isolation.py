@@ -164,7 +164,7 @@ def test_an_isolated_run_gives_the_same_frame(undisturbed, table, tmp_path, monk
 def test_errors_of_workers_are_raised_here(odd, table, tmp_path, monkeypatch):
     (tmp_path / "held").mkdir()
     with (
-        Lock(tmp_path / "held" / "lock"),
+        Lock(tmp_path / "held" / "lock", "The store"),
         pytest.raises(InUseError, match=f"in use by process {os.getpid()}"),
     ):
         Experiment(table).run(tmp_path / "held", isolated=True)

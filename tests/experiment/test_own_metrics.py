@@ -11,7 +11,6 @@ from fado.experiment import Experiment, Results, _settings, register_metric
 from fado.experiment._config import config_from
 from fado.experiment._data import read_data
 from fado.experiment._settings import metric_names
-from fado.experiment._store import check_metrics
 
 
 @pytest.fixture
@@ -150,10 +149,3 @@ def test_names_are_checked(own):
         Experiment(own, metrics={"f1": 3})
     with pytest.raises(ValueError, match="There is a metric called 'equalized_odds_ratio' already"):
         register_metric("equalized_odds_ratio")(f1)
-
-
-def test_what_a_store_may_say_of_them():
-    assert check_metrics({"test_f1": 12.0, "test_selected": 500.0, "test_tpr": 1.0})
-    assert check_metrics({"test_f1": math.nan, "test_fpr_ratio[sex]": 0.5})
-    for name, value in (("test_f1", math.inf), ("test_tpr", 2.0), ("test_fpr_ratio[sex]", -1.0)):
-        assert not check_metrics({name: value})

@@ -1,7 +1,6 @@
 """Interventions on scores: ours and a user's own, by validation rows, without another fit of the model."""
 
 import copy
-import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from fado.experiment._data import data_from
 from fado.experiment._known import KnownParts
 from fado.experiment._results_page import looks_of
 from fado.experiment._runner import run_experiment
-from fado.experiment._store import DATABASE, Store
+from fado.experiment._store import Store
 from fado.experiment._trial import Trial
 from fado.interventions import BaseScoreIntervention, Setting, register_intervention
 from fado.interventions._registry import _ENTRIES
@@ -184,19 +183,6 @@ def test_workers_change_nothing_and_a_run_resumes(changed, tmp_path):
     for row in changed.frame.index:
         np.testing.assert_array_equal(again.scores(row), changed.scores(row))
     assert len(run(config, tmp_path).frame) == len(changed.frame)
-
-
-def test_what_a_store_lost_is_made_again_to_the_bit(changed, tmp_path):
-    config = config_of()
-    run(config, tmp_path)
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
-        connection.execute("DELETE FROM scores WHERE fit < '8'")
-    connection.close()
-    with pytest.warns(UserWarning, match="missing or damaged"):
-        again = run(config, tmp_path, n_jobs=2)
-    pd.testing.assert_frame_equal(again.frame, changed.frame, check_exact=True)
-    for row in changed.frame.index:
-        np.testing.assert_array_equal(again.scores(row), changed.scores(row))
 
 
 def test_a_cluster_gives_the_same(changed, tmp_path):

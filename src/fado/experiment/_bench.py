@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,13 @@ OUT_OF_MEMORY = "out of memory"  # the status of a trial that is tried again
 _SETS_KEPT, _ROWS_KEPT = 4, 8
 
 Item = TypeVar("Item")
+
+
+class Job(NamedTuple):
+    """A trial to run, with the scores that its intervention changes; or its outcome, with those to save."""
+
+    trial: Trial
+    scores: Floats | None = None
 
 
 class _FitEnd(threading.Event):
@@ -292,21 +299,21 @@ class Bench:
         vars(self).update(state)
         self._start()
 
-    def run(self, trial: Trial, stop: threading.Event | None = None) -> Trial:
-        """Train and measure one model; an error is part of the result.
+    def run(self, job: Job, stop: threading.Event | None = None) -> Job:
+        """Train and measure one model; an error is part of the outcome.
 
         Parameters
         ----------
-        trial : Trial
-            What to train; for an intervention on scores, with the scores of the model.
+        job : Job
+            What to train.
         stop : threading.Event, optional
             Ends the fit once it is set.
         """
-        start = time.monotonic()
+        trial, start = job.trial, time.monotonic()
         try:
             chosen = self.training_set(trial)
         except ValueError as error:
-            return replace(trial, status=IMPOSSIBLE, error=" ".join(str(error).split()), scores=None)
+            return Job(replace(trial, status=IMPOSSIBLE, error=" ".join(str(error).split())))
         digest = chosen.digest()
         if trial.changes_scores:
             digest = key_of([digest, trial.set_key])
@@ -314,19 +321,18 @@ class Bench:
             trial, training_rows=len(chosen.rows), fit=key_of([*self._named, digest, dict(trial.parameters)])
         )
         tell("fit", timed=not trial.changes_scores)
+        kept = None
         try:
-            scores = self.scores(trial, stop)
+            scores = self.scores(trial, job.scores, stop)
             tell("metrics")
-            metrics = self._measuring.measure(scores, trial.fit)
-        except Exception as error:
-            said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
-            lacks_memory = isinstance(error, MemoryError) or "bad_alloc" in said
-            status = OUT_OF_MEMORY if lacks_memory or "out of memory" in said.lower() else FAILED
-            found = replace(trial, status=status, error=said, scores=None)
-        else:
+            trial = replace(trial, status=DONE, metrics=self._measuring.measure(scores, trial.fit))
             kept = scores if self._keep_scores else None
-            found = replace(trial, status=DONE, metrics=metrics, scores=kept)
-        return replace(found, seconds=time.monotonic() - start)
+        except Exception as error:
+            message = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+            lacks_memory = isinstance(error, MemoryError) or "bad_alloc" in message
+            status = OUT_OF_MEMORY if lacks_memory or "out of memory" in message.lower() else FAILED
+            trial = replace(trial, status=status, error=message)
+        return Job(replace(trial, seconds=time.monotonic() - start), kept)
 
     def training_set(self, trial: Trial) -> TrainingSet:
         """Make a training set; the last few are kept. Interventions on scores do not change it.
@@ -365,16 +371,19 @@ class Bench:
             weights = own if weights is None else weights * own
         return TrainingSet(rows, _single(weights), labels=chosen.labels)
 
-    def scores(self, trial: Trial, stop: threading.Event | None = None) -> Floats:
+    def scores(
+        self, trial: Trial, before: Floats | None = None, stop: threading.Event | None = None
+    ) -> Floats:
         """Return the scores of the validation rows, then the test rows, after the intervention.
 
-        An intervention on scores changes `trial.scores`, if they are known.
+        An intervention on scores changes those of the model, `before`, which is trained if they are None.
         """
         if not trial.changes_scores:
             return _of_positives(self.fitted(trial, stop).scores)
-        own = self.scores(trial.untouched(), stop) if trial.scores is None else trial.scores
+        if before is None:
+            before = self.scores(trial.untouched(), stop=stop)
         with _ONE_THREAD:
-            scores: Floats = self._made(trial).rescore(self._evaluated(trial, own, stop))
+            scores: Floats = self._made(trial).rescore(self._evaluated(trial, before, stop))
         return scores
 
     def scorer(self, trial: Trial) -> tuple[Scorer, Floats]:
@@ -466,9 +475,9 @@ class Bench:
         return engine
 
 
-def run_trials(trials: Sequence[Trial], bench: Bench, stop: threading.Event | None = None) -> list[Trial]:
-    """Run trials on a bench, one after the other; executors call this."""
-    return [bench.run(trial, stop) for trial in trials]
+def run_jobs(jobs: Sequence[Job], bench: Bench, stop: threading.Event | None = None) -> list[Job]:
+    """Run jobs on a bench, one after the other; executors call this."""
+    return [bench.run(job, stop) for job in jobs]
 
 
 def _kept(made: dict[Any, Item], key: Any, make: Callable[[], Item], most: int) -> Item:

@@ -136,10 +136,10 @@ def same_data(store: Store, config: Config, data: Any) -> Data:
                 raise ValueError("`data` names a table, but the data of this experiment are not in a file.")
             config = replace(config, data=replace(config.data, path=str(data)))
         data = read_data(config)
-    if data.fingerprint() != store.about["fingerprint"]:
+    if data.fingerprint() != store.about.fingerprint:
         raise ValueError(
             f"The data are not those of the store {str(store.path)!r} (fingerprint "
-            f"{data.fingerprint()[:12]}, and there {store.about['fingerprint'][:12]}): pass them as `data`."
+            f"{data.fingerprint()[:12]}, and there {store.about.fingerprint[:12]}): pass them as `data`."
         )
     return data
 

@@ -58,7 +58,7 @@ class Results:
     positive : str, optional
         The target and its positive label, if known.
     settings : dict, optional
-        All settings by their keys, as the store has them; None takes those of `config`.
+        All settings by their keys; None takes those of `config`.
     store : pathlib.Path or Store, optional
         The directory of the store that the results come from, or a store in memory. Scores are read from it.
     lacking : sequence of str
@@ -128,16 +128,15 @@ class Results:
     def of(cls, store: Store, config: Config | None = None) -> Results:
         """Return the results of an open store; `config` None takes that of the store."""
         about = store.about
-        if config is None:
-            config = Config.from_plain(about["configuration"])
+        config = config or about.configuration
         return cls(
             frame_of(store.trials, config),
             config,
-            about["summary"],
-            about.get("positive"),
-            about["settings"],
+            about.summary,
+            about.positive,
+            None,
             store.path or store,
-            lacking_plugins(config, about.get("plugins", [])),
+            lacking_plugins(config, about.plugins),
         )
 
     def __repr__(self) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from shutil import rmtree
 from typing import Any
 
 from fado._messages import warn_user
 from fado._progress import open_bar, progress_stream, set_total
-from fado._records import encode
+from fado._typing import Floats
 from fado._version import library_versions
 from fado.execution import (
     LostTask,
@@ -27,7 +26,7 @@ from fado.execution import (
     on_cluster,
     opened_client,
 )
-from fado.experiment._bench import OUT_OF_MEMORY, Bench, run_trials
+from fado.experiment._bench import OUT_OF_MEMORY, Bench, Job, run_jobs
 from fado.experiment._data import Data, read_data
 from fado.experiment._estimators import LIGHTGBM, estimator_versions
 from fado.experiment._results import Results
@@ -40,7 +39,7 @@ from fado.experiment._settings import (
     plugins_used,
     register_metric,
 )
-from fado.experiment._store import FORMAT, SHELF, Store
+from fado.experiment._store import FORMAT, SHELF, About, Store
 from fado.experiment._trial import (
     DONE,
     FAILED,
@@ -70,7 +69,7 @@ _CRASHED = {
     FAILED: "The process crashed inside this fit {} times; it was set aside.",
     IMPOSSIBLE: "The process crashed {} times while this training set was made; it was set aside.",
 }
-_OWN = ("key", "settings", "fixed", "by_default", "shape", "colour", "needs_group")  # of an intervention
+_ENTRY_FIELDS = ("key", "settings", "fixed", "by_default", "shape", "colour", "needs_group")
 _NO_VALUES = "The process crashed or hung {} times while these values were made; they were set aside."
 
 
@@ -107,13 +106,26 @@ def run_experiment(
         if data is None:
             data = read_data(config)
             warn_of_doubtful_columns(data.problem.table)
-        _check_compared(config, data)
+        if config.on_scores and data.compared.sum() < 2:
+            raise ValueError(
+                f"`interventions.{config.on_scores[0]}` compares groups, but fewer than two groups are large "
+                "enough in every part."
+            )
         proposer = GridProposer.of(config) if proposer is None else proposer
-        about = _about(config, data, given)
-        with nullcontext(Store.in_memory(about)) if store is None else Store.writing(store, about) as kept:
+        about = About(
+            format=FORMAT,
+            configuration=config,
+            versions=library_versions() | estimator_versions(estimator_of(config, given)),
+            fingerprint=data.fingerprint(),
+            summary=data.summary(),
+            positive=data.positive_label,
+            plugins=plugins_used(config),
+        )
+        opening = nullcontext(Store.in_memory(about)) if store is None else Store.writing(store, about)
+        with opening as kept:
             if retry_failed:
                 kept.forget_failed()
-            run = partial(_OpenRun, config, data, kept, workers, progress, given)
+            run = partial(_Run, config, data, kept, workers, progress, given)
             if opened is not None:
                 from fado.execution import DaskExecutor  # Dask is an extra
 
@@ -135,38 +147,15 @@ def run_experiment(
             return Results.of(kept, config)
 
 
-def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
-    """Describe an experiment for its store."""
-    return {
-        "format": FORMAT,
-        "settings": json.loads(json.dumps(config.flat())),
-        "configuration": encode(config),
-        "versions": library_versions() | estimator_versions(estimator_of(config, given)),
-        "fingerprint": data.fingerprint(),
-        "summary": data.summary(),
-        "positive": data.positive_label,
-        "plugins": plugins_used(config),
-    }
-
-
-def _check_compared(config: Config, data: Data) -> None:
-    """Check that interventions on scores have groups to compare."""
-    if config.on_scores and data.compared.sum() < 2:
-        raise ValueError(
-            f"`interventions.{config.on_scores[0]}` compares groups, but fewer than two groups are large "
-            "enough in every part."
-        )
-
-
 def session() -> list[Callable[[], Any]]:
     """Return functions that register, in another process, what is registered here.
 
     Classes of modules are imported there by name; those of ``__main__`` or of a function are sent.
     """
     steps: list[Callable[[], Any]] = []
-    for own in intervention_entries():
-        about = {name: getattr(own, name) for name in _OWN}
-        steps.append(partial(_register, own.kind, register_intervention, own.name, **about))
+    for entry in intervention_entries():
+        about = {name: getattr(entry, name) for name in _ENTRY_FIELDS}
+        steps.append(partial(_register, entry.kind, register_intervention, entry.name, **about))
     steps += [partial(_register, utility_class(name), register_utility, name) for name in utility_names()]
     steps += [partial(_register, valuator_class(name), register_valuator, name) for name in valuator_names()]
     metrics = metric_functions(metric_names())
@@ -184,27 +173,30 @@ def _filter_warnings(filters: list[Any]) -> None:
     here[:] = filters
 
 
-@dataclass
-class _OpenRun:
+class _Run:
     """One run on an open store."""
 
-    config: Config
-    data: Data
-    store: Store
-    workers: int
-    progress: bool
-    given: Given | None
-    executor: Any
-    client: Any = None
-
-    def __post_init__(self) -> None:
-        self._line = ProgressLine(show=self.progress)
+    def __init__(
+        self,
+        config: Config,
+        data: Data,
+        store: Store,
+        workers: int,
+        progress: bool,
+        given: Given | None,
+        executor: Any,
+        client: Any = None,
+    ) -> None:
+        self.config, self.data, self.store, self.given = config, data, store, given
+        self.workers, self.executor, self.client, self.progress = workers, executor, client, progress
+        self._line = ProgressLine(show=progress)
         self._valuations: dict[str, Valuation] = {}
         self._no_values: dict[str, str] = {}
-        self._bench: Bench | None = None
-        self._known = {self._shared(trial).fit_key: self._shared(trial) for trial in self.store.outcomes}
         self._impossible: dict[str, str] = {}
-        self._waiting: dict[str, list[Trial]] = {}
+        self._bench: Bench | None = None
+        shared = [self._shared(trial) for trial in store.rows.values() if trial.status != PENDING]
+        self._outcomes = {trial.fit_key: trial for trial in shared}
+        self._waiting: dict[str, list[int]] = {}  # the numbers of trials, by the fit that they need
 
     def _shared(self, trial: Trial) -> Trial:
         return trial.shared(len(self.config.data.protected))
@@ -212,144 +204,144 @@ class _OpenRun:
     def finish(self, proposer: Proposer) -> None:
         """Run proposed trials until there are no more; first those that were proposed earlier."""
         with ExitStack() as held, self._line:
-            trials = self.store.trials or self._propose(proposer)
-            while trials:
-                self._run_trials(trials, held)
-                trials = self._propose(proposer)
+            numbers = sorted(number for number in self.store.rows if number >= 0)
+            while numbers or (new := proposer.ask(self.store.trials)):
+                # trials are saved before they are run
+                self._run_trials(numbers or self.store.add(new), held)
+                numbers = []
 
-    def _propose(self, proposer: Proposer) -> list[Trial]:
-        """Get new trials, and save them before they are run."""
-        new = proposer.ask(self.store.trials)
-        return self.store.add(new) if new else []
-
-    def _run_trials(self, trials: Sequence[Trial], held: ExitStack) -> None:
+    def _run_trials(self, numbers: Sequence[int], held: ExitStack) -> None:
         """Run each fit that these trials need, and is not known, once."""
-        jobs: dict[str, Trial] = {}
-        for trial in trials:
-            job = replace(self._shared(trial), status=PENDING)
-            jobs.setdefault(job.fit_key, job)
-            self._waiting.setdefault(job.fit_key, []).append(trial)
-        for job in [own for own in jobs.values() if own.changes_scores]:  # the scores of a model on all rows
-            model = job.untouched()
-            if jobs.setdefault(model.fit_key, model) is model and model.fit_key not in self._known:
-                self._waiting[model.fit_key] = [self.store.add_beside(model)]
-        self._load_values(jobs.values(), held)
-        n_changes = sum(job.changes_scores for job in jobs.values())
-        self._line.expect(len(jobs) - n_changes, n_changes)
-        known = [self._known[key] for key in jobs if key in self._known]
-        self.store.write([trial for job in known for trial in self._settled(job)])
-        for job in known:
-            self._line.add(failed=job.status == FAILED, was_done=True, is_change=job.changes_scores)
+        fits: dict[str, Trial] = {}
+        for number in numbers:
+            trial = replace(self._shared(self.store.rows[number]), status=PENDING)
+            fits.setdefault(trial.fit_key, trial)
+            self._waiting.setdefault(trial.fit_key, []).append(number)
+        changes = [trial for trial in fits.values() if trial.changes_scores]
+        for trial in changes:  # which need the scores of a model on all rows
+            model = trial.untouched()
+            if fits.setdefault(model.fit_key, model) is model and model.fit_key not in self._outcomes:
+                number = min([0, *self.store.rows]) - 1
+                self.store.rows[number] = model
+                self._waiting[model.fit_key] = [number]
+        self._load_values(fits.values(), held)
+        self._line.expect(len(fits) - len(changes), len(changes))
+        known = [self._outcomes[key] for key in fits if key in self._outcomes]
+        self._save(known)
+        for trial in known:
+            self._line.add(failed=trial.status == FAILED, was_done=True, is_change=trial.changes_scores)
         new = sorted(
-            (job for key, job in jobs.items() if key not in self._known),
-            key=lambda job: -job.parameters.get("n_estimators", 100),
+            (trial for key, trial in fits.items() if key not in self._outcomes),
+            key=lambda trial: -trial.parameters.get("n_estimators", 100),
         )
-        order = {key: place for place, key in enumerate(dict.fromkeys(own.set_key for own in jobs.values()))}
-        trained = [job for job in new if not job.changes_scores]
-        self._run_jobs(self._possible(sorted(trained, key=lambda job: order[job.set_key])))
-        self._run_jobs(self._on_scores([job for job in new if job.changes_scores]))
+        sets = dict.fromkeys(trial.set_key for trial in fits.values())
+        order = {key: place for place, key in enumerate(sets)}
+        trained = [trial for trial in new if not trial.changes_scores]
+        self._run_jobs(self._possible(sorted(trained, key=lambda trial: order[trial.set_key])))
+        self._run_jobs(self._on_scores([trial for trial in new if trial.changes_scores]))
 
-    def _run_jobs(self, batches: Iterable[list[Trial]]) -> None:
+    def _run_jobs(self, batches: Iterable[list[Job]], *, alone: bool = False) -> None:
         """Run fits and save the outcomes; those out of memory, or lost with others, are tried alone."""
-        for job in self._keep_all(batches):
-            self._keep_all([[job]], alone=True)
-
-    def _keep_all(self, batches: Iterable[list[Trial]], *, alone: bool = False) -> list[Trial]:
-        again: list[Trial] = []
+        again: list[Job] = []
         # An error while results are saved ends the fits before the store is closed.
-        with closing(self.executor.run_unordered(run_trials, batches, self._bench)) as results:
+        with closing(self.executor.run_unordered(run_jobs, batches, self._bench)) as results:
             for batch in results:
-                found: list[Trial] = []
+                ended: list[Job] = []
                 for result in batch:
                     if not isinstance(result, LostTask):
-                        found += result
+                        ended += result
                     elif len(result.task) == 1:
-                        found.append(self._lost(result))
+                        ended.append(Job(self._lost(result)))
                     else:
                         again += result.task
                 if not alone:
-                    again += [self._with_scores(own) for own in found if own.status == OUT_OF_MEMORY]
-                    found = [own for own in found if own.status != OUT_OF_MEMORY]
-                self._keep(found)
-        return again
+                    again += [self._job(job.trial) for job in ended if job.trial.status == OUT_OF_MEMORY]
+                    ended = [job for job in ended if job.trial.status != OUT_OF_MEMORY]
+                self._keep(ended)
+        for job in again:
+            self._run_jobs([[job]], alone=True)
 
-    def _keep(self, found: Sequence[Trial]) -> None:
+    def _keep(self, jobs: Sequence[Job]) -> None:
         """Save the outcomes of fits, for every trial that waits for one of them."""
-        ended = [replace(own, status=FAILED) if own.status == OUT_OF_MEMORY else own for own in found]
-        scores = {own.fit: own.scores for own in ended if own.status == DONE and own.scores is not None}
-        kept = [trial for own in ended for trial in self._settled(own)]
-        self.store.write(kept, scores, len(self.data.parts["validation"]))
-        for own in ended:
-            if own.status == IMPOSSIBLE:
-                self._impossible[own.set_key] = str(own.error)
-            impossible = own.status == IMPOSSIBLE
-            self._line.add(failed=own.status == FAILED, was_done=impossible, is_change=own.changes_scores)
+        trials = [
+            replace(job.trial, status=FAILED) if job.trial.status == OUT_OF_MEMORY else job.trial
+            for job in jobs
+        ]
+        self._save(trials, {job.trial.fit: job.scores for job in jobs if job.scores is not None})
+        for trial in trials:
+            impossible = trial.status == IMPOSSIBLE
+            if impossible:
+                self._impossible[trial.set_key] = str(trial.error)
+            failed, is_change = trial.status == FAILED, trial.changes_scores
+            self._line.add(failed=failed, was_done=impossible, is_change=is_change)
 
-    def _settled(self, job: Trial) -> list[Trial]:
-        """Return the trials that wait for a fit, with its outcome."""
-        self._known[job.fit_key] = replace(job, scores=None)
-        waiting = self._waiting.pop(job.fit_key, [])
-        return [trial.told(job) for trial in waiting if trial.status == PENDING]
+    def _save(self, fits: Iterable[Trial], scores: dict[str, Floats] | None = None) -> None:
+        """Save the outcomes of fits for the trials that wait for them."""
+        rows, changed = self.store.rows, dict[int, Trial]()
+        for fit in fits:
+            self._outcomes[fit.fit_key] = fit
+            waiting = self._waiting.pop(fit.fit_key, [])
+            changed |= {n: rows[n].with_outcome(fit) for n in waiting if rows[n].status == PENDING}
+        self.store.write(changed, scores, len(self.data.parts["validation"]))
 
-    def _lost(self, lost: LostTask[list[Trial]]) -> Trial:
+    def _lost(self, lost: LostTask[list[Job]]) -> Trial:
         """Return the outcome of a fit whose workers died."""
-        (job,) = lost.task
+        ((trial, _),) = lost.task
         if not lost.deaths:  # of a cluster
-            return replace(job, status=FAILED, error=lost.reason, scores=None)
-        status = FAILED if lost.phase or job.changes_scores else IMPOSSIBLE
-        told = _LATE[status].format(self.config.models.deadline) if lost.late else None
-        error = told or _CRASHED[status].format(lost.deaths)
-        return replace(job, status=status, error=error, scores=None)
+            return replace(trial, status=FAILED, error=lost.reason)
+        status = FAILED if lost.phase or trial.changes_scores else IMPOSSIBLE
+        late = _LATE[status].format(self.config.models.deadline) if lost.late else None
+        return replace(trial, status=status, error=late or _CRASHED[status].format(lost.deaths))
 
-    def _possible(self, jobs: Iterable[Trial]) -> Iterator[list[Trial]]:
+    def _possible(self, trials: Iterable[Trial]) -> Iterator[list[Job]]:
         """Return fits one by one, without those that have no training set."""
-        for job in jobs:
-            lacking = self._no_values.get(job.settings.get("algorithm", ""))
-            error = lacking or self._impossible.get(job.set_key)
+        for trial in trials:
+            lacking = self._no_values.get(trial.settings.get("algorithm", ""))
+            error = lacking or self._impossible.get(trial.set_key)
             if error is None:
-                yield [job]
+                yield [Job(trial)]
             else:
-                self._keep([replace(job, status=IMPOSSIBLE, error=error)])
+                self._keep([Job(replace(trial, status=IMPOSSIBLE, error=error))])
 
-    def _on_scores(self, jobs: Sequence[Trial]) -> Iterator[list[Trial]]:
+    def _on_scores(self, trials: Sequence[Trial]) -> Iterator[list[Job]]:
         """Return the trials on scores, model by model, which share the fits of that model."""
         by_model: dict[str, list[Trial]] = {}
-        for job in jobs:
-            by_model.setdefault(key_of(dict(job.parameters)), []).append(job)
-        for own in by_model.values():
-            model = self._known.get(own[0].untouched().fit_key)
+        for trial in trials:
+            by_model.setdefault(key_of(dict(trial.parameters)), []).append(trial)
+        for of_model in by_model.values():
+            model = self._outcomes.get(of_model[0].untouched().fit_key)
             if model is None or model.status != DONE:
                 error = "The model was not trained." if model is None else model.error
-                self._keep([replace(job, status=FAILED, error=error) for job in own])
+                self._keep([Job(replace(trial, status=FAILED, error=error)) for trial in of_model])
                 continue
-            ready = [self._with_scores(job) for job in own]
+            ready = [self._job(trial) for trial in of_model]
             if isinstance(self.executor, ThreadExecutor):  # threads share fits anyway
                 yield from ([job] for job in ready)
             else:
                 yield ready
 
-    def _with_scores(self, job: Trial) -> Trial:
+    def _job(self, trial: Trial) -> Job:
         """Return a fit with the scores of its model, if it changes them."""
-        job = replace(self._shared(job), status=PENDING, error=None, scores=None)
-        if not job.changes_scores:
-            return job
-        model = self._known[job.untouched().fit_key]
-        return replace(job, scores=self.store.all_scores(model.fit))
+        trial = replace(self._shared(trial), status=PENDING, error=None)
+        if not trial.changes_scores:
+            return Job(trial)
+        model = self._outcomes[trial.untouched().fit_key]
+        return Job(trial, self.store.all_scores(model.fit))
 
-    def _load_values(self, jobs: Iterable[Trial], held: ExitStack) -> None:
+    def _load_values(self, trials: Iterable[Trial], held: ExitStack) -> None:
         """Read the values of the training part from the store, or compute them; then make the bench."""
-        asked = dict.fromkeys(job.settings["algorithm"] for job in jobs if "algorithm" in job.settings)
-        new = [own for own in asked if own not in self._valuations and own not in self._no_values]
+        needed = dict.fromkeys(str(trial.settings.get("algorithm", "")) for trial in trials)
+        known = {"", *self._valuations, *self._no_values}
+        new = [name for name in needed if name not in known]
         for algorithm in new:
-            found = self.store.values(algorithm)
-            if found is None:
-                start = time.monotonic()
-                found = self._make_values(algorithm)
-                self.store.save_values(algorithm, found, time.monotonic() - start)
-            if isinstance(found, str):
-                self._no_values[algorithm] = found
+            values = self.store.values(algorithm)
+            if values is None:
+                values = self._make_values(algorithm)
+                self.store.save_values(algorithm, values)
+            if isinstance(values, str):
+                self._no_values[algorithm] = values
             else:
-                self._valuations[algorithm] = found
+                self._valuations[algorithm] = values
         if self._bench is None or new:
             self._bench = Bench(
                 self.data,

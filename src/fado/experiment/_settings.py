@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
-from fado._checks import ClassRegistry, check_count
+from fado._checks import ClassRegistry
 from fado._messages import closest_names
-from fado._records import record_from
 from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
-from fado.experiment._section import MOST_MODELS, MOST_SEEDS, Parameter
+from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE
@@ -163,15 +162,6 @@ class Config:
                 if settings[section][name] == value:
                     settings[section].pop(name)
         return _flattened(settings, "")
-
-    @classmethod
-    def from_plain(cls, told: Any) -> Config:
-        """Read an encoded configuration of a store; what it names need not be registered."""
-        config = record_from(cls, told, "its configuration")
-        check_count("seed", config.seed, 0, MOST_SEEDS)
-        check_count("models.count", config.models.count, 1, MOST_MODELS)
-        Budget.read(config.evaluation.budget)  # which refuses a wrong limit
-        return config
 
 
 def ratio_name(ratio: str, attribute: str | None) -> str:

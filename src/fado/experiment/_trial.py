@@ -56,12 +56,6 @@ class Trial:
         The name of the fit, made of all that it depends on; "" until the training set is known.
     seconds : float
         The duration of the fit.
-    number : int
-        The place in the store. A model that only other trials need has a negative number, and no row in the
-        frame.
-    scores : ndarray or None
-        Scores of the validation rows, then the test rows: as input, those that an intervention changes; as
-        output, those to save.
     """
 
     intervention: str
@@ -74,8 +68,6 @@ class Trial:
     error: str | None = None
     fit: str = ""
     seconds: float = field(default=0.0, compare=False)
-    number: int = field(default=0, compare=False)
-    scores: Any = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -106,10 +98,10 @@ class Trial:
         """Return the trial of the same model without an intervention."""
         return Trial(UNTOUCHED.intervention, {}, self.model, self.parameters)
 
-    def told(self, found: Trial) -> Trial:
+    def with_outcome(self, other: Trial) -> Trial:
         """Return this trial with the outcome of one that shares its fit."""
         names = ("status", "training_rows", "metrics", "error", "fit", "seconds")
-        return replace(self, **{name: getattr(found, name) for name in names})
+        return replace(self, **{name: getattr(other, name) for name in names})
 
     def simplest(self, n_protected: int) -> Trial:
         """Return the same trial with the simplest of the utilities that are equal here.

@@ -14,7 +14,7 @@ from typing import Any
 from fado._memory import format_memory, free_memory, parse_memory
 from fado._messages import list_names
 from fado._records import encode, shorten
-from fado._storage import Lock, Manifest, claims_of, remove_unfinished, writing
+from fado._storage import Lock, Manifest, lock_files, remove_unfinished, writing
 from fado.tabular import Source
 from fado.valuation._saved import DONE, PLAN, DoneNote, PartNote, footer_digest, open_note
 from fado.valuation.large._table import BLOCK_ROWS, Roles
@@ -365,7 +365,7 @@ class Run:
 
     @property
     def _locks(self) -> list[Path]:
-        return [self._lock, *claims_of(self._lock)]
+        return lock_files(self._lock)
 
     def note(self, learnt: LearntNote) -> None:
         """Record that models have learnt."""
