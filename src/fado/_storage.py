@@ -115,7 +115,10 @@ def writing(path: Path, what: str, left: str = "") -> Iterator[None]:
 def remove_unfinished(directory: Path) -> None:
     """Remove unfinished files of killed processes from a directory with a single writer."""
     for path in directory.glob(f".*{_NEW}"):
-        shutil.rmtree(path)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def remove_abandoned(final: Path) -> None:
@@ -292,7 +295,7 @@ class Manifest:
             manifest = json.loads(content)
             is_ours = isinstance(manifest, dict) and manifest.get("kind") == self.kind
             whole = is_ours and self.dump({k: v for k, v in manifest.items() if k != "digest"}) == content
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{str(path)!r} cannot be read: it is not JSON, or it is damaged.") from error
         if not is_ours:
             raise ValueError(f"{str(path)!r} is not the manifest of a {self.what} that FADO saved.")
