@@ -78,7 +78,7 @@ class Column:
         """Return an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
         if self.levels is not None:
             return entry
-        if self.is_boolean:
+        if pa.types.is_boolean(self.data.type):
             return bool(entry)
         return int(entry) if float(entry).is_integer() else float(entry)
 
@@ -181,7 +181,9 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
         bands = pd.Series(values).astype("category").cat
         if isinstance(bands.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
             values = bands.rename_categories(list(map(str, bands.categories)))
-    if isinstance(getattr(values, "dtype", None), np.dtype):
+    elif isinstance(dtype, np.dtype) and (
+        np.ma.isMaskedArray(values) or dtype.kind in "cU" or not dtype.isnative or dtype.itemsize > 8
+    ):
         values = _plain_numpy(name, values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
@@ -220,12 +222,10 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _plain_numpy(name: str, values: Any) -> Any:
-    """Turn an array or Series of numpy's numbers, masked or not, into what Arrow accepts."""
+    """Turn numpy's entries that are masked, complex, text, swapped or too wide into what Arrow accepts."""
     kind, mask = values.dtype, np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
     if kind.kind == "c":
         raise ValueError(f"Complex data not supported: column {name!r} holds complex numbers.")
-    if mask is None and (kind.kind not in "iufU" or (kind.isnative and kind.itemsize <= 8)):
-        return values
     if kind.kind in "biuf":
         native = np.dtype(np.float64) if kind.itemsize > 8 else kind.newbyteorder("=")
         return pa.array(np.ascontiguousarray(values, dtype=native), mask=mask)

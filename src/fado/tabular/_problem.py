@@ -282,7 +282,11 @@ def target_column(y: Any, n_rows: int) -> Column:
         )
         y = np.asarray(y)[:, 0]
     column = one_column(y, TARGET)
-    _check_length(column, n_rows)
+    if len(column) != n_rows:
+        raise ValueError(
+            f"`y` has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): pass "
+            "one entry per row."
+        )
     if n_rows and (column.levels is None or column.data.null_count):
         numbers = column.numbers()
         missing = int(np.isnan(numbers).sum())
@@ -318,7 +322,12 @@ def protected_columns(
         raise ValueError("`sensitive_features` names no protected attribute: pass at least one, or None.")
     check_attribute_names([column.name for column, _ in columns])
     for column, _ in columns:
-        _check_length(column, table.n_rows)
+        if len(column) != table.n_rows:
+            raise ValueError(
+                f"Protected attribute {column.name!r} has {len(column)} entries and X has {table.n_rows} "
+                "rows (inconsistent numbers of samples): pass one entry per row. To be cut with X, by "
+                "cross-validation for instance, it must be a Series or a DataFrame."
+            )
     values = unknown_values(unknown)
     return [(column.without(values), position) for column, position in columns]
 
@@ -433,14 +442,3 @@ def blocks_of(groups: Any, n_rows: int, called: str = "`groups`") -> npt.NDArray
     if (codes < 0).any():
         raise ValueError(f"{called} is missing in {int((codes < 0).sum())} rows: give every row an entry.")
     return codes.astype(np.int64)
-
-
-def _check_length(column: Column, n_rows: int) -> None:
-    if len(column) != n_rows:
-        what = "`y`" if column.name == TARGET else f"Protected attribute {column.name!r}"
-        cut = " To be cut with X, by cross-validation for instance, it must be a Series or a DataFrame."
-        hint = "" if column.name == TARGET else cut
-        raise ValueError(
-            f"{what} has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): "
-            f"pass one entry per row.{hint}"
-        )

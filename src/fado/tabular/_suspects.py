@@ -62,9 +62,9 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
     """
     if column.levels is not None:
         return _doubt_of_text(column)
-    if column.is_boolean:
-        return None
     first = column.data.slice(0, _GLANCE).drop_null().to_numpy()
+    if first.dtype.kind not in "iuf":
+        return None
     if first.dtype.kind == "f":
         first = first[np.isfinite(first)]
         if (first % 1 != 0).any():

@@ -64,7 +64,7 @@ class Table:
         self.names = list(names)
         self.n_rows = n_rows
         self.n_columns = len(self.names)
-        self.is_sparse = is_sparse(source)
+        self.is_sparse = hasattr(source, "tocsr")
         self.is_named = not (self.is_sparse or isinstance(source, np.ndarray)) if named is None else named
         self._read: dict[int, Column] = dict(enumerate(columns or ()))
 
@@ -72,7 +72,8 @@ class Table:
     def from_input(cls, X: Any) -> Table:
         """Read the shape of a two-dimensional table of any supported library."""
         if not is_frame(X):
-            matrix: Any = X if is_sparse(X) or np.ma.isMaskedArray(X) else np.asarray(X)
+            is_sparse = hasattr(X, "tocsr")
+            matrix: Any = X if is_sparse or np.ma.isMaskedArray(X) else np.asarray(X)
             if matrix.ndim != 2:
                 raise ValueError(
                     f"`X` must be a table with rows and columns, got an array with {matrix.ndim} "
@@ -80,7 +81,7 @@ class Table:
                 )
             if np.iscomplexobj(matrix):
                 raise ValueError("Complex data not supported: `X` holds complex numbers.")
-            if is_sparse(matrix):
+            if is_sparse:
                 is_float = matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8
                 matrix = matrix.tocsr() if is_float else matrix.tocsr().astype(np.float64)
             return cls(matrix, [f"x{j}" for j in range(matrix.shape[1])], matrix.shape[0])
@@ -232,18 +233,11 @@ def without_index(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata((table.schema.metadata or {}) | {b"pandas": metadata})
 
 
-def is_sparse(X: Any) -> bool:
-    """Return whether this is a scipy sparse matrix or array."""
-    import scipy.sparse
-
-    return scipy.sparse.issparse(X)
-
-
 def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Return some rows of a table, a column or a list, in its own type."""
     if hasattr(values, "iloc"):  # pandas, whose labels are not positions
         return values.take(rows)  # pandas 2 warns of changes to the result of `iloc`
-    if is_sparse(values):
+    if hasattr(values, "tocsr"):
         return values.tocsr()[rows].asformat(values.format)
     if isinstance(values, pa.Table | pa.ChunkedArray | pa.Array):
         return values.take(pa.array(rows))
