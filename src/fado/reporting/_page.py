@@ -63,10 +63,11 @@ def _environment() -> Any:
         return Markup(text)  # noqa: S704 - our own files, and texts that were escaped before
 
     def source(names: Sequence[str]) -> Markup:
-        return trusted("\n".join(environment.loader.get_source(environment, name)[0] for name in names))
+        return trusted("\n".join(loader.get_source(environment, name)[0] for name in names))
 
+    loader = jinja2.PackageLoader("fado.reporting", TEMPLATES)
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fado.reporting", TEMPLATES),
+        loader=loader,
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
