@@ -17,6 +17,7 @@ from fado.metrics._intervals import (
     count_at,
     draw_thresholds,
     effective_sizes,
+    pair_limits,
     ratio_limits,
     share_limits,
 )
@@ -153,28 +154,31 @@ def many_groups():
     return shares, sizes.astype(float), drawn
 
 
-def test_pairs_that_are_passed_over_would_change_nothing(many_groups, monkeypatch):
-    shares, sizes, drawn = many_groups
-    limits = ratio_limits(shares, sizes, 0.025, drawn)
-    assert 0 < limits[0] < limits[1] < 1
-    monkeypatch.setattr(
-        _Moving,
-        "_least_of",
-        lambda self, widened, floor, pairs, known: min(known, float(widened(*pairs).min())),
-    )
-    assert ratio_limits(shares, sizes, 0.025, drawn) == limits
+def test_pairs_that_are_passed_over_would_change_nothing(many_groups):
+    shares, sizes, drawn = (part[..., 110:] for part in many_groups)
+    shares[:3] /= 3
+    moving, (above, below) = _Moving(shares, sizes, drawn, 0.025), np.nonzero(~np.eye(40, dtype=bool))
+    ends = share_limits(shares, sizes, 0.025)
+    for upper in (False, True):
+        limits = pair_limits(shares, *ends, np.arange(40), upper=upper)[above, below]
+        each = [
+            moving.least(limits[[pair]], above[[pair]], below[[pair]], 9.0, upper=upper, n_pairs=780)
+            for pair in range(len(limits))
+        ]
+        least = moving.least(limits, above, below, 9.0, upper=upper, n_pairs=780)
+        assert 0 < least == min(each) < 1
 
 
 def test_few_pairs_are_looked_at_draw_by_draw(many_groups, monkeypatch):
-    looked_at = []
-    ratios = _Moving._ratios
+    looked_at, quantile = [], np.quantile
 
-    def counted(self, above, below):
-        looked_at.append(len(above))
-        return ratios(self, above, below)
+    def counted(draws, *args, **kwargs):
+        looked_at.append(draws.shape[1])
+        return quantile(draws, *args, **kwargs)
 
-    monkeypatch.setattr(_Moving, "_ratios", counted)
-    ratio_limits(*many_groups[:2], 0.025, many_groups[2])
+    monkeypatch.setattr(np, "quantile", counted)
+    low, high = ratio_limits(*many_groups[:2], 0.025, many_groups[2])
+    assert 0 < low < high < 1
     assert 0 < sum(looked_at) < 150 * 149 / 20
 
 

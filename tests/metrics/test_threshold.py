@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
@@ -22,7 +22,6 @@ from fado.metrics import (
     threshold_at_fpr,
     tpr_at_fpr,
 )
-from fado.metrics._threshold import allowed_false_positives
 
 TRUTH = [0, 0, 0, 0, 1, 1, 1]
 TIED = [0.1, 0.4, 0.4, 0.7, 0.2, 0.6, 0.9]
@@ -135,16 +134,14 @@ def test_budget_holds_under_ties_and_no_lower_score_would_hold_it(rows, max_fpr,
         assert fpr(float(np.nextafter(scores.dtype.type(threshold), scores.dtype.type(-1)))) > max_fpr
 
 
-@given(st.integers(1, 10_000), st.integers(1, 999))
-def test_allowed_count_is_the_largest_within_the_budget_as_floats_compare(n_negatives, thousandths):
-    max_fpr = thousandths / 1000
-    allowed = allowed_false_positives(n_negatives, max_fpr)
-    assert allowed / n_negatives <= max_fpr < (allowed + 1) / n_negatives
-
-
-def test_allowed_count_where_the_product_rounds_down():
-    assert int(0.29 * 100) == 28
-    assert allowed_false_positives(100, 0.29) == 29
+@settings(deadline=None)
+@given(n_negatives=st.integers(1, 2_000), thousandths=st.integers(1, 999))
+@example(n_negatives=100, thousandths=290)  # int(0.29 * 100) is 28, although 29 / 100 does not exceed 0.29
+def test_as_many_negatives_pass_as_the_budget_allows_as_floats_compare(n_negatives, thousandths):
+    max_fpr, scores = thousandths / 1000, np.arange(n_negatives + 1.0)
+    threshold = Budget("fpr", max_fpr).threshold(scores == n_negatives, scores)
+    passing = n_negatives - threshold
+    assert passing / n_negatives <= max_fpr < (passing + 1) / n_negatives
 
 
 # By score: 0.9 (positive), 0.8 twice (negative), 0.6 (positive), 0.5, 0.4 (negative), 0.3 (positive), 0.1.

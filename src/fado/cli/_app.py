@@ -102,7 +102,14 @@ def run_program() -> NoReturn:
     code: Any = 0
     failures: list[OSError] = []
     try:
-        _whole_app()()
+        app = build_app()
+    except ModuleNotFoundError as error:
+        needed = (error.name or "").partition(".")[0]
+        if needed == "fado":
+            raise
+        refuse(f"the command line needs {needed}: install it with `pip install 'fado-ml[cli]'`.")
+    try:
+        app()
     except SystemExit as stop:
         code = stop.code
         if code == 1 and isinstance(
@@ -117,16 +124,6 @@ def run_program() -> NoReturn:
     if isinstance(failures[0], BrokenPipeError):
         raise SystemExit(CLOSED_PIPE)
     refuse(f"the output cannot be written: {failures[0].strerror}.")
-
-
-def _whole_app() -> typer.Typer:
-    try:
-        return build_app()
-    except ModuleNotFoundError as error:
-        needed = (error.name or "").partition(".")[0]
-        if needed == "fado":
-            raise
-        refuse(f"the command line needs {needed}: install it with `pip install 'fado-ml[cli]'`.")
 
 
 def _flush(stream: TextIO | None) -> OSError | None:
@@ -207,15 +204,14 @@ def in_sentences(command: Command) -> Command:
     """Turn a command's errors and warnings into sentences on stderr."""
     from typer.models import ArgumentInfo
 
-    own = {
+    parameters = inspect.signature(command).parameters
+    options = {
         name: f"--{name.rstrip('_').replace('_', '-')}"
-        for name, parameter in inspect.signature(command).parameters.items()
-        if not any(
-            isinstance(told, ArgumentInfo) for told in getattr(parameter.annotation, "__metadata__", ())
-        )
+        for name, parameter in parameters.items()
+        if not any(isinstance(info, ArgumentInfo) for info in parameter.annotation.__metadata__)
     }
-    options = own | {name: option for name, option in _OPTIONS.items() if option in own.values()}
-    if "config" in inspect.signature(command).parameters:
+    options |= {name: option for name, option in _OPTIONS.items() if option in options.values()}
+    if "config" in parameters:
         options["z_exclude"] = "data.exclude"  # a key of the configuration
 
     @functools.wraps(command)

@@ -29,19 +29,19 @@ def find_columns(
     """Report the features; columns that an attribute is made of do not count as revealing it."""
     table = Table.from_input(features)
     attributes = [column_from(name, groups) for name, groups in protected.items()]
-    made_of = {name: own.sources for name, own in expressions.items()}
+    made_of = {name: expression.sources for name, expression in expressions.items()}
     return report_columns(table, target_column(target, table.n_rows), attributes, made_of)
 
 
-def print_findings(found: pd.DataFrame, *, keep_ids: bool) -> list[str]:
-    """Print what was found, a line for each kind; return the ids to leave out."""
-    is_id = found["finding"] == "id"
-    ids = [] if keep_ids else found["column"][is_id].tolist()
+def print_findings(findings: pd.DataFrame, *, keep_ids: bool) -> list[str]:
+    """Print a line for each kind of finding; return the ids to leave out."""
+    is_id = findings["finding"] == "id"
+    ids = [] if keep_ids else findings["column"][is_id].tolist()
     if ids:
-        found.loc[is_id, "what to do"] = "left out of the features; `--keep-ids` takes them back"
-    for (finding, fix), own in found.groupby(["finding", "what to do"], sort=False):
-        shares = own["measured"].map(lambda share: "" if share != share else f" ({share:.3g})")
-        named = [f"{name!r}{share}" for name, share in zip(own["column"], shares, strict=True)]
+        findings.loc[is_id, "what to do"] = "left out of the features; `--keep-ids` takes them back"
+    for (finding, fix), columns in findings.groupby(["finding", "what to do"], sort=False):
+        shares = columns["measured"].map(lambda share: "" if share != share else f" ({share:.3g})")
+        named = [f"{name!r}{share}" for name, share in zip(columns["column"], shares, strict=True)]
         print(f"{finding}: {list_names(named)}: {fix}.", file=sys.stderr)
     # What estimators would warn of has been said, and more.
     warnings.filterwarnings("ignore", "Models will learn little from these columns")
@@ -63,8 +63,8 @@ def columns_to_drop(
     source = open_source(data)
     roles = read_roles(source.schema, target, protected, drop=drop, weight=weight, groups=groups)
     head = next(source.rows(None, _FIRST_ROWS), source.schema.empty_table())
-    expressions = {own.name: own for own in roles.attributes}
-    groups_of_rows = {name: own.groups(head) for name, own in expressions.items()}
+    expressions = {attribute.name: attribute for attribute in roles.attributes}
+    protected_groups = {name: expression.groups(head) for name, expression in expressions.items()}
     read = roles.target.read(head, named=False)
-    found = find_columns(head.select(roles.features), read, groups_of_rows, expressions)
-    return [*(drop or ()), *print_findings(found, keep_ids=keep_ids)]
+    findings = find_columns(head.select(roles.features), read, protected_groups, expressions)
+    return [*(drop or ()), *print_findings(findings, keep_ids=keep_ids)]

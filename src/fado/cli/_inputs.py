@@ -106,7 +106,10 @@ class Inputs:
     @property
     def labelled(self) -> dict[str, pd.Series]:
         """The protected attributes without the names of `--group-names`, as in files of values."""
-        return {name: replace(own, names={}).groups(self.table) for name, own in self.expressions.items()}
+        return {
+            name: replace(expression, names={}).groups(self.table)
+            for name, expression in self.expressions.items()
+        }
 
     @property
     def unseen(self) -> list[str]:
@@ -138,14 +141,14 @@ class Inputs:
         by_hand = columns_named([*there, *self.ids], exclude or [], "--exclude")
         known = set(there if seen is None else seen)
         return {
-            name: [column for column in dict.fromkeys([*by_hand, *own.sources]) if column in known]
-            for name, own in self.expressions.items()
+            name: [column for column in dict.fromkeys([*by_hand, *expression.sources]) if column in known]
+            for name, expression in self.expressions.items()
         }
 
     @cached_property
     def attributes(self) -> tuple[Variable, ...]:
         """The protected attributes, encoded."""
-        return tuple(variable_from(column_from(name, own)) for name, own in self.protected.items())
+        return tuple(variable_from(column_from(name, groups)) for name, groups in self.protected.items())
 
 
 def read_inputs(
@@ -180,8 +183,8 @@ def read_inputs(
     attributes = read_attributes(
         there, protected, predicted, read_group_names(group_names, protected), unknown
     )
-    for own in (predicted, *attributes):
-        own.check(table)
+    for expression in (predicted, *attributes):
+        expression.check(table)
     read = predicted.read(table, named=False)
     column = column_from("y", read)  # as classes, even for numbers: one of them may be positive
     codes, entries = column.encode()
@@ -193,23 +196,23 @@ def read_inputs(
         predicted=predicted,
         target=read,
         labels=Labels(codes, classes, positive_code(classes, label)),
-        expressions={own.name: own for own in attributes},
-        protected={own.name: own.groups(table) for own in attributes},
+        expressions={attribute.name: attribute for attribute in attributes},
+        protected={attribute.name: attribute.groups(table) for attribute in attributes},
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
         groups=None if groups is None else table.column(groups),
         unknown=unknown,
     )
     if keep_ids is None:
         return inputs
-    found = find_columns(inputs.features, read, inputs.labelled, inputs.expressions)
-    ids = print_findings(found, keep_ids=keep_ids)
+    findings = find_columns(inputs.features, read, inputs.labelled, inputs.expressions)
+    ids = print_findings(findings, keep_ids=keep_ids)
     return replace(inputs, features=inputs.features.drop_columns(ids), ids=tuple(ids))
 
 
 def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> dict[str, Any]:
     """Read names of groups: per attribute by label, or the two names of a comparison's groups."""
     known = {"".join(text.split()): text for text in protected}
-    found: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     for text in texts or ():
         ends = [match.start() for match in re.finditer(":", text)]
         heads = ["".join(text[:end].split()) for end in ends]
@@ -220,10 +223,10 @@ def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> d
                 f"'age>=50: 50 and over, under 50' or 'sex: 1=men, 2=women', got {text!r}."
             )
         attribute = known[heads[place]]
-        if attribute in found:
+        if attribute in names:
             raise ValueError(f"`--group-names` names the groups of {attribute!r} twice: name them once.")
-        found[attribute] = _read_names(text[ends[place] + 1 :], text)
-    return found
+        names[attribute] = _read_names(text[ends[place] + 1 :], text)
+    return names
 
 
 def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
@@ -233,7 +236,10 @@ def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
     while at < len(listed) or not pairs:
         match = _NAMED.match(listed, at)
         assert match is not None  # noqa: S101 - the pattern matches any text
-        pairs.append((_unquoted(match["group"]), _unquoted(match["name"]) or ""))
+        group, name = (
+            re.sub(rf"^({_QUOTED})$", lambda quoted: quoted[0][1:-1], text or "") for text in match.groups()
+        )
+        pairs.append((match["group"] and group, name))
         at = match.end()
     groups = [group for group, _ in pairs if group is not None]
     if not groups:
@@ -244,10 +250,6 @@ def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
             f"got {text!r}; put quotes around a name that contains a comma or '='."
         )
     return {str(group): name for group, name in pairs}
-
-
-def _unquoted(text: str | None) -> str | None:
-    return text[1:-1] if text and re.fullmatch(_QUOTED, text) else text
 
 
 def read_aimed(
@@ -323,8 +325,8 @@ def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str
         shown = list_names([repr(label) for label in labels])
         raise ValueError(f"No rows are left for training: {split!r} has the values {shown}.")
     for name in named:
-        parts[name] = np.isin(codes, [code for code, own in chosen.items() if own == name])
-    return {name: take_inputs(inputs, np.flatnonzero(own)) for name, own in parts.items() if own.any()}
+        parts[name] = np.isin(codes, [code for code, part in chosen.items() if part == name])
+    return {name: take_inputs(inputs, np.flatnonzero(rows)) for name, rows in parts.items() if rows.any()}
 
 
 def take_inputs(inputs: Inputs, rows: npt.NDArray[np.integer[Any]]) -> Inputs:
@@ -335,7 +337,9 @@ def take_inputs(inputs: Inputs, rows: npt.NDArray[np.integer[Any]]) -> Inputs:
         features=inputs.features.take(rows),
         target=inputs.target.take(rows),
         labels=replace(inputs.labels, codes=inputs.labels.codes[rows]),
-        protected={name: own.iloc[rows].reset_index(drop=True) for name, own in inputs.protected.items()},
+        protected={
+            name: groups.iloc[rows].reset_index(drop=True) for name, groups in inputs.protected.items()
+        },
         weight=None if inputs.weight is None else inputs.weight[rows],
         groups=None if inputs.groups is None else inputs.groups.take(rows),
     )
@@ -398,8 +402,8 @@ def given_options(options: Mapping[str, Any]) -> str:
     return list_names(
         [
             f"`{option}`"
-            for option, own in options.items()
-            if own is not None and own is not False and own != []
+            for option, value in options.items()
+            if value is not None and value is not False and value != []
         ]
     )
 
@@ -434,7 +438,7 @@ def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str]) -> Va
     columns = _columns_of_values(path, values.column_names, attributes)
     _check_positions(path, values, table, [*columns.values()])
     return Valuation.from_values(
-        {name: _numbers(path, own, values.column(own)) for name, own in columns.items()}
+        {name: _numbers(path, column, values.column(column)) for name, column in columns.items()}
     )
 
 
@@ -447,20 +451,20 @@ def _columns_of_values(path: Path, names: Sequence[str], attributes: Sequence[st
         called[attributes[0]].append("v_z")
     columns = {}
     for variable, known in called.items():
-        found = [name for name in known if name in names]
+        there = [name for name in known if name in names]
         what = "the target" if variable == "y" else f"the protected attribute {variable!r}"
-        if not found:
+        if not there:
             wanted = " or ".join(map(repr, known))
             raise ValueError(
                 f"{str(path)!r} has no column of values for {what}: it must be named {wanted}"
                 f"{closest_names(variable, names)}"
             )
-        if len(found) > 1:
+        if len(there) > 1:
             raise ValueError(
-                f"{str(path)!r} has two columns of values for {what}, {found[0]!r} and {found[1]!r}: remove "
+                f"{str(path)!r} has two columns of values for {what}, {there[0]!r} and {there[1]!r}: remove "
                 "one."
             )
-        columns[variable] = found[0]
+        columns[variable] = there[0]
     return columns
 
 

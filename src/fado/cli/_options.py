@@ -161,7 +161,7 @@ def shared(
         A value of the `--split` column whose rows are validation data. May be repeated.
     test : VALUE
         A value of the `--split` column whose rows are test data. May be repeated.
-    bags : N, default=10 for oob, else the valuator's own
+    bags : N, default=10 for oob, else that of the valuator
         The number of bags, random subsets of the rows that models are trained on.
     min_group_size : N, default=30
         Groups with fewer rows that are also less than 1 % of the table are not compared; 0 compares all.
@@ -186,16 +186,16 @@ def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]
 
     def decorate(function: Command) -> Command:
         signature = inspect.signature(function, eval_str=True)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        required = [each for each in own if each.default is each.empty]
+        declared = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        required = [each for each in declared if each.default is each.empty]
         named = [inspect.signature(shared, eval_str=True).parameters[name] for name in names]
-        told = _told(shared)
+        documented = _documented(shared)
         if in_parts:
-            told |= {name: told[f"{name}_in_parts"] for name in ("data", "out")}
-        told |= _told(function)
+            documented |= {name: documented[f"{name}_in_parts"] for name in ("data", "out")}
+        documented |= _documented(function)
         parameters = [
-            described(each, *told.get(each.name, ("",)))
-            for each in (*required, *named, *(each for each in own if each not in required))
+            described(each, *documented.get(each.name, ("",)))
+            for each in (*required, *named, *(each for each in declared if each not in required))
         ]
         function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run = in_sentences(function)
@@ -205,12 +205,12 @@ def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]
     return decorate
 
 
-def _told(function: Callable[..., Any]) -> dict[str, tuple[str, str, str | None]]:
+def _documented(function: Callable[..., Any]) -> dict[str, tuple[str, str, str | None]]:
     """Read a docstring: the description, metavar and default of every parameter."""
     entry = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+\n?)+)", re.MULTILINE)
-    found = entry.findall(inspect.getdoc(function) or "")
     return {
-        name: (" ".join(text.split()), metavar, default or None) for name, metavar, default, text in found
+        name: (" ".join(text.split()), metavar, default or None)
+        for name, metavar, default, text in entry.findall(inspect.getdoc(function) or "")
     }
 
 
@@ -219,18 +219,18 @@ def described(
 ) -> inspect.Parameter:
     """Give a parameter with its description, for typer."""
     kind: Any = parameter.annotation
-    told: dict[str, Any] = {"help": text}
+    info: dict[str, Any] = {"help": text}
     if parameter.name in BOUNDS:
-        told["callback"] = _check_bounds
+        info["callback"] = _check_bounds
     if "Literal" not in str(kind) and kind is not bool:  # these show their choices
-        told["metavar"] = metavar
+        info["metavar"] = metavar
     if parameter.kind is parameter.KEYWORD_ONLY:
         if parameter.default is None and default is not None:
-            told["show_default"] = default
+            info["show_default"] = default
         flag = f"--{parameter.name.rstrip('_').replace('_', '-')}"
-        kind = Annotated[kind, typer.Option(flag, **told)]
+        kind = Annotated[kind, typer.Option(flag, **info)]
     else:
-        kind = Annotated[kind, typer.Argument(**told)]
+        kind = Annotated[kind, typer.Argument(**info)]
     return parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY)
 
 

@@ -112,8 +112,8 @@ def table_text(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
 
 def print_settings(settings: Mapping[str, Any]) -> None:
     """Print the settings of a command, without those that have no value."""
-    told = ", ".join(f"{name}{_BOUND}{value}" for name, value in settings.items() if value is not None)
-    lines = textwrap.fill(f"Settings: {told}.", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    named = ", ".join(f"{name}{_BOUND}{value}" for name, value in settings.items() if value is not None)
+    lines = textwrap.fill(f"Settings: {named}.", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     print(lines.replace(_BOUND, " "))
 
 
@@ -145,23 +145,24 @@ def print_before_after(inputs: Inputs, factors: Floats, min_group_size: int = 0)
 
 def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min_group_size: int) -> None:
     """Print groups and all rows before and after; all but a few small groups share one line."""
-    pooled = [own for own in changes if own.reason == "small"][MOST_SMALL:]
-    shown = [own for own in changes if own not in pooled]
+    pooled = [group for group in changes if group.reason == "small"][MOST_SMALL:]
+    shown = [group for group in changes if group not in pooled]
     if pooled:
         shown.append(GroupChange.joined(f"{len(pooled)} more small groups", pooled, reason="small"))
-    has_rates = all(own.positives is not None for own in changes)
+    has_rates = all(group.positives is not None for group in changes)
     header = ["group", "rows", "rows\nafter"]
     if has_rates:
         header += ["positive", "positive\nafter"]
     header += ["effective\nsize", "effective\nsize after"]
     lines = []
-    for own in (*shown, GroupChange.joined("all rows", changes)):
-        line: list[Any] = [own.title + (" *" if own.reason == "small" else ""), own.rows, own.rows_after]
+    for group in (*shown, GroupChange.joined("all rows", changes)):
+        line: list[Any] = [group.title + (" *" if group.reason == "small" else "")]
+        line += [group.rows, group.rows_after]
         if has_rates:
-            line += [own.positive_rate, own.positive_rate_after]
-        lines.append([*line, own.effective_size, own.effective_size_after])
+            line += [group.positive_rate, group.positive_rate_after]
+        lines.append([*line, group.effective_size, group.effective_size_after])
     print_table(f"Before and after, by {', '.join(attributes)}", header, lines)
-    if any(own.reason == "small" for own in changes):
+    if any(group.reason == "small" for group in changes):
         print(
             f"* too small to compare: fewer than {min_group_size} rows and less than "
             f"{100 * SMALL_SHARE:g} % of the table"
@@ -171,14 +172,14 @@ def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min
 def _change(
     title: str, reason: str, inputs: Inputs, factors: Floats, members: npt.NDArray[np.bool_]
 ) -> GroupChange:
-    own, before = factors[members], inputs.weights[members]
+    group_factors, before = factors[members], inputs.weights[members]
     positives = None if inputs.positives is None else inputs.positives[members]
-    after = before * own
+    after = before * group_factors
     return GroupChange(
         title,
         reason,
-        len(own),
-        int((own > 0).sum()),
+        len(group_factors),
+        int((group_factors > 0).sum()),
         float(before.sum()),
         float(after.sum()),
         float((before**2).sum()),
@@ -211,8 +212,8 @@ def print_effects(inputs: Inputs, valuation: Valuation) -> None:
         for name in valuation.variables
     }
     if any(without.values()):
-        told = ", ".join(f"{count:,} for {name}" for name, count in without.items() if count)
-        print(f"Rows without a value: {told}")
+        counts = ", ".join(f"{count:,} for {name}" for name, count in without.items() if count)
+        print(f"Rows without a value: {counts}")
 
 
 def _print_cells(
@@ -231,9 +232,9 @@ def _print_cells(
             int(members.sum()),
             float(weights[members].sum() / weights.sum()),
             signed(np.nansum((weights * values)[members])),
-            *(signed(per * quartile) for quartile in own),
+            *(signed(per * quartile) for quartile in cell_quartiles),
         ]
-        for (names, members), own in zip(cells, quartiles, strict=True)
+        for (names, members), cell_quartiles in zip(cells, quartiles, strict=True)
     ]
     print_table(
         f"{title}, quartiles {UNITS[per]}",
@@ -303,9 +304,10 @@ def print_card(model: ChosenModel) -> None:
 def print_seen_sources(inputs: Inputs) -> None:
     """Print which features define a protected attribute, if any."""
     features = inputs.features.column_names
-    sources = [column for own in inputs.expressions.values() for column in own.sources if column in features]
+    read = dict.fromkeys(column for written in inputs.expressions.values() for column in written.sources)
+    sources = [column for column in read if column in features]
     if sources:
-        names = ", ".join(map(repr, dict.fromkeys(sources)))
+        names = ", ".join(map(repr, sources))
         print(
             f"The model uses {names}, from which a protected attribute is computed. Use `--drop` if it must "
             "not."

@@ -29,7 +29,7 @@ def aim(
     min_group_size: int = MIN_GROUP_SIZE,
     seed: int = 0,
     jobs: int | None = None,
-    **asked: Any,
+    **named: Any,
 ) -> None:
     """Train a LightGBM model whose ratios between groups reach their lines; write it with a model card.
 
@@ -51,7 +51,7 @@ def aim(
     from fado.cli._inputs import read_aimed, rows_of, target_of
     from fado.models import write_model
 
-    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
+    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **named)
     if test_fraction is not None:
         parts |= _test_rows(parts["train"], test_fraction, seed)
     train = parts["train"]
@@ -82,8 +82,8 @@ def aim(
     tested = parts["test"].n_rows if "test" in parts else 5_000
     chance = model.chance_on(tested)
     shown = "the line" if len(lines) == 1 else "all lines"
-    told = f"On {tested:,} new rows, {shown} will be reached with a probability of about {chance:.2f}."
-    _print_model(chosen, train, out, *([] if math.isnan(chance) else [told]))
+    forecast = f"On {tested:,} new rows, {shown} will be reached with a probability of about {chance:.2f}."
+    _print_model(chosen, train, out, *([] if math.isnan(chance) else [forecast]))
 
 
 def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
@@ -94,8 +94,8 @@ def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
     if not 0 < share < 1:
         raise ValueError(f"`--test-fraction` must be in (0, 1), got {share}.")
     cells = inputs.labels.codes.astype(np.int64)
-    for own in inputs.protected.values():
-        codes = own.astype("category").cat.codes.to_numpy()
+    for groups in inputs.protected.values():
+        codes = groups.astype("category").cat.codes.to_numpy()
         cells = cells * (int(codes.max()) + 2) + codes + 1
     dealt = deal_rows(
         np.unique(cells, return_inverse=True)[1], [1 - share, share], np.random.default_rng([seed, 4])
@@ -120,7 +120,7 @@ def frontier(
     seed: int = 0,
     jobs: int | None = None,
     dask: str | None = None,
-    **asked: Any,
+    **named: Any,
 ) -> None:
     """Find the best model whose ratios between groups reach their lines; write it with a model card.
 
@@ -147,14 +147,14 @@ def frontier(
         check_apart(out, store, "`--store`")
     if dossier is not None:
         check_output(dossier, [data], (".html", ".json"), "--dossier")
-    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
+    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **named)
     train = parts["train"]
     if confidence is not None:
         judged = parts.get("validation")  # without it, a fifth of the rows
         share = 0.2 if judged is None else 1.0
         _print_events(judged or train, share, lines, budget, confidence, min_group_size)
     with nullcontext() if store is None else stopping(store):
-        found = find_frontier(
+        searched = find_frontier(
             train.features,
             target_of(train),
             sensitive_features=train.protected,
@@ -173,16 +173,16 @@ def frontier(
             client=dask,
             progress=True,
         )
-    model = found.closest(lines, confidence)
+    model = searched.closest(lines, confidence)
     if model is None:
         raise ValueError(
             f"No model has a defined {' and '.join(lines)}: groups have too few rows of a label, or all "
             "scores are equal."
         )
-    write_model(model, out, landscape=lambda path: found.report(path, lines))
+    write_model(model, out, landscape=lambda path: searched.report(path, lines))
     if dossier is not None:
-        found.dossier(dossier)
-    print(found)
+        searched.dossier(dossier)
+    print(searched)
     beside = [f"Chart of all models: {out / LANDSCAPE}"]
     beside += [] if dossier is None else [f"Dossier of alternatives: {dossier}"]
     _print_model(model, train, out, *beside)
@@ -218,7 +218,7 @@ def _print_events(
         return
     cells = [np.bincount(groups.codes[part.positives == label], minlength=len(groups)) for label in (0, 1)]
     for ratio, line in lines.items():
-        negatives, positives = (np.float64(share) * own[compared] for own in cells)
+        negatives, positives = (np.float64(share) * cell[compared] for cell in cells)
         counts = expected_counts(ratio, budget, negatives, positives)
         if counts is None:
             continue

@@ -66,11 +66,11 @@ def audit(
     table = read_table(predictions)
     there = table.column_names
     outcome = "--score" if decision is None else "--decision"
-    asked = {outcome: decision or score, "--label": label, "--weight": named["weight"]}
-    read = {name: Expression.of(there, text, name) for name, text in asked.items() if text is not None}
+    texts = {outcome: decision or score, "--label": label, "--weight": named["weight"]}
+    read = {name: Expression.of(there, text, name) for name, text in texts.items() if text is not None}
     names = read_group_names(named["group_names"], named["protected"])
     attributes = read_attributes(there, named["protected"], read[outcome], names, named["unknown"])
-    columns = {name: own.read(table, named=False) for name, own in read.items()}
+    columns = {option: expression.read(table, named=False) for option, expression in read.items()}
     pos_label = None
     if positive is not None:
         column = column_from("label", columns["--label"])
@@ -78,7 +78,7 @@ def audit(
     report = metrics.audit(
         columns.get("--label"),
         columns[outcome],
-        sensitive_features={own.name: own.groups(table) for own in attributes},
+        sensitive_features={attribute.name: attribute.groups(table) for attribute in attributes},
         budget=budget,
         pos_label=pos_label,
         sample_weight=columns.get("--weight"),

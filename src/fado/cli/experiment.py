@@ -163,10 +163,10 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
 
     winners = results.winners(metric, at_least).to_dict("records")
     line = f"{metric} of at least {at_least} on {results.chosen_on} data"
-    asked, achieve = results.config.evaluation, "their figures on test data"
-    if results.chosen_on != "test" and asked.threshold == "test" and asked.budget.spent is not None:
+    evaluation, achieve = results.config.evaluation, "their figures on test data"
+    if results.chosen_on != "test" and evaluation.threshold == "test" and evaluation.budget.spent is not None:
         achieve += ", with a threshold that was set on test data"
-    if asked.bootstrap:
+    if evaluation.bootstrap:
         achieve += ", with 95 % intervals where there are enough events"
     best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
     whose = "of these interventions " if best else ""
@@ -188,18 +188,18 @@ def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> list[lis
     named = ", ".join(filter(None, [winner["intervention"], winner["settings"]]))
     first = [named, with_interval(winner, "tpr"), with_interval(winner, "ratio"), int(winner["model"])]
     below = attributes if len(attributes) > 1 else ()
-    return [first, *([f"  {own}", "", with_interval(winner, f"ratio[{own}]"), ""] for own in below)]
+    return [first, *([f"  {name}", "", with_interval(winner, f"ratio[{name}]"), ""] for name in below)]
 
 
 def _print_notes(results: Results) -> None:
     """Print which groups are not compared, and other notes."""
-    told = []
+    groups = []
     for small in results.left_out:
         rows = [f"{part} {rows}" for part, rows in small.items() if part not in ("group", "attribute")]
-        told.append(f"{small['group']} ({', '.join(rows)})")
-    if told:
-        more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
-        print(f"Groups that are not compared, small or unknown: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+        groups.append(f"{small['group']} ({', '.join(rows)})")
+    if groups:
+        more = f" and {len(groups) - SHOWN_GROUPS} more" if len(groups) > SHOWN_GROUPS else ""
+        print(f"Groups that are not compared, small or unknown: {'; '.join(groups[:SHOWN_GROUPS])}{more}.")
     for note in results.notes:
         print(note)
 

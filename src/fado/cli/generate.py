@@ -112,15 +112,15 @@ def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Any) -> pa.Tab
     import pandas as pd
     import pyarrow as pa
 
-    before = inputs.n_rows
+    n_given = inputs.n_rows
     for name, expression in inputs.expressions.items():
         if not set(expression.sources) <= set(features.column_names):
             continue
-        now = expression.groups(features).iloc[before:].astype(object).to_numpy()
-        own = inputs.protected[name].iloc[parents].astype(object).to_numpy()
-        strange = (now != own) & ~(pd.isna(now) & pd.isna(own))
+        now = expression.groups(features).iloc[n_given:].astype(object).to_numpy()
+        before = inputs.protected[name].iloc[parents].astype(object).to_numpy()
+        strange = (now != before) & ~(pd.isna(now) & pd.isna(before))
         rows = np.arange(features.num_rows)
-        rows[before:][strange] = parents[strange]
+        rows[n_given:][strange] = parents[strange]
         for source in expression.sources if strange.any() else ():
             place = features.column_names.index(source)
             features = features.set_column(

@@ -67,7 +67,8 @@ def predict(
     date : DAY, default=today
         The date of the rows, such as 2026-05-31.
     fail_if_drifted : flag
-        Exit with code 4 if columns, or the share of rows selected, differ from those of the model's own rows.
+        Exit with code 4 if columns, or the share of rows selected, differ from those of the rows that the
+        model was made on.
     fail_if_below : flag
         Exit with code 1 if a ratio is below its line beyond doubt.
     fail_if_over_budget : flag
@@ -124,7 +125,7 @@ def predict(
             unknown=unknown,
             keep_ids=None,
         )
-        labels = inputs.target if positive is None else _as_told(inputs, chosen)
+        labels = inputs.target if positive is None else _labels_of_model(inputs, chosen)
         features = inputs.features
         check = chosen.check(features, labels, inputs.protected, unknown=unknown, date=date)
     else:
@@ -190,7 +191,7 @@ def _drift(check: Check, *, allow_none: bool, fail_if_drifted: bool) -> str:
     return f"{', '.join(drifted)} drifted" if drifted and fail_if_drifted else ""
 
 
-def _as_told(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:
+def _labels_of_model(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:
     """Give the labels with the names of the model, matched by the positive one."""
     if len(inputs.labels.classes) > 2:
         raise ValueError(

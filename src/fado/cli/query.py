@@ -109,7 +109,7 @@ def query(
     numbers = [strategy.utilities_, *(valuation[name] for name in valuation.variables)]
     table = rows.take(pa.array(chosen))
     for name, column in zip(
-        _added(valuation.protected), [chosen, *(own[chosen] for own in numbers)], strict=True
+        _added(valuation.protected), [chosen, *(number[chosen] for number in numbers)], strict=True
     ):
         table = table.append_column(name, pa.array(column))
     write_table(table, out)
@@ -158,7 +158,7 @@ def _of_groups(shares: Any, inputs: Inputs) -> Any:
     """Separate groups of several attributes, joined by '&'; the name of a group may contain it."""
     if not isinstance(shares, dict):
         return shares
-    labels = [str(label) for own in inputs.attributes for label in own.classes]
+    labels = [str(label) for attribute in inputs.attributes for label in attribute.classes]
     called = {"".join(label.split()): label for label in labels}
     read: dict[Any, float] = {}
     for label, share in shares.items():

@@ -28,7 +28,6 @@ from fado.tabular import (
     open_source,
     positive_code,
     read_problem,
-    row_hash,
 )
 from fado.valuation import Valuation, read_lazily
 from fado.valuation.large import (
@@ -288,10 +287,10 @@ def read_sample(
     Also give the target's positive label, and a digest of which rows share a label.
     """
     reading = TablePass(source, roles)
-    smallest = SmallestRows(n_rows, reading.schema)
+    smallest = SmallestRows(n_rows, seed, reading.schema)
     pairs: list[Counter[int]] = [Counter() for _ in roles.attributes]  # of a group and a label of the target
     for block in reading.blocks(BLOCK_ROWS, progress=progress):
-        smallest.add(row_hash(seed, block.rows), block.rows, block.table)
+        smallest.add(block.rows, block.table)
         for counter, codes in zip(pairs, block.codes[1:], strict=True):
             found, counts = np.unique(codes << _HALF | block.codes[0], return_counts=True)
             counter.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +28,12 @@ from fado.metrics._inputs import (
 from fado.metrics._intervals import (
     MeasuredRows,
     effective_sizes,
-    lower_limits,
+    pair_limits,
     ratio_limits,
     share_limits,
-    upper_limits,
 )
 from fado.metrics._rates import RATES, Rate
-from fado.metrics._threshold import budget_of, predicted_positive
+from fado.metrics._threshold import Budget, predicted_positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,9 +149,9 @@ class Audit:
     def _page(self) -> str:
         from fado.reporting import render_page
 
-        told = {**self.to_dict(), "local_law_144": _records(self.local_law_144())}
+        data = {**self.to_dict(), "local_law_144": _records(self.local_law_144())}
         scripts = ["numbers.js", "svg.js", "audit.js"]
-        return render_page("audit", title="Audit of decisions", scripts=scripts, data=told)
+        return render_page("audit", title="Audit of decisions", scripts=scripts, data=data)
 
     def _repr_html_(self) -> str:
         from fado.reporting import page_in_frame
@@ -164,10 +162,10 @@ class Audit:
         about, shown = self.about, self.ratios[self.ratios["reason"] == ""]
         attributes = ", ".join(map(str, about["attributes"]))
         lines = [f"Audit of {about['rows']:,} rows by {attributes}, {about['selected']:,} selected"]
-        for own in shown.itertuples():
+        for line in shown.itertuples():
             lines.append(
-                f"{own.attribute}: {own.ratio} {own.value:.3f} ({own.low:.3f} to {own.high:.3f}), "
-                f"{own.lowest} over {own.highest}"
+                f"{line.attribute}: {line.ratio} {line.value:.3f} ({line.low:.3f} to {line.high:.3f}), "
+                f"{line.lowest} over {line.highest}"
             )
         return "\n".join(lines)
 
@@ -260,6 +258,8 @@ def audit(
     0       sex     m     4            0.75          1.00
     1       sex     f     4            0.25          0.33
     """
+    import pandas as pd
+
     from fado.tabular import one_column, weights_of
 
     check_between("confidence", confidence)
@@ -268,50 +268,50 @@ def audit(
     if least_share is not None and not (isinstance(least_share, int | float) and 0 <= least_share < 1):
         raise ValueError(f"`least_share` must be in [0, 1), got {least_share!r}.")
     target = None if y_true is None else encode_target(y_true, pos_label)
-    positive, label = (None, None) if target is None else (target.positive, str(target.pos_label))
+    positive = None if target is None else target.positive
     n_rows = len(one_column(scores_or_decisions, "scores_or_decisions") if positive is None else positive)
     weights = weights_of(sample_weight, n_rows)
     if positive is not None:
         rows_of_weight(weights, positive)  # refuses a label without weight, as all metrics do
-    selected, scores, about = _decide(target, scores_or_decisions, max_fpr, threshold, budget, weights)
+    selected, scores, how = _decide(target, scores_or_decisions, max_fpr, threshold, budget, weights)
     variables = _attributes(sensitive_features, n_rows, unknown)
-    rows = _Rows(positive, selected, scores, weights, 1 - confidence)
-    limits = min_group_size, least_share, least_shown
-    parts = [_Part(rows, own, *limits) for own in _combinations(variables)]
-    frame = _joined(part.groups() for part in parts)
+    side, limits = (1 - confidence) / 2, (min_group_size, least_share, least_shown)
+    parts = [
+        _Part(chosen, *limits, positive, selected, weights, side)
+        for number in range(1, len(variables) + 1)
+        for chosen in combinations(variables, number)
+    ]
+    frame = pd.concat([part.groups() for part in parts], ignore_index=True)
     law, calibration = frame, None
     if scores is not None:  # the law counts scores above the median
         middle = (n_rows - 1) // 2  # no score is between the lower of two middle ones and their mean
-        above = replace(rows, selected=scores > np.partition(scores, middle)[middle])
-        law = _joined(_Part(above, own, *limits).groups() for own in _combinations(variables))
+        above = scores > np.partition(scores, middle)[middle]
+        of_law = (_Part(part.variables, *limits, positive, above, weights, side) for part in parts)
+        law = pd.concat([part.groups() for part in of_law], ignore_index=True)
         if positive is not None:
-            calibration = _joined(part.calibration() for part in parts)
+            of_scores = [part.calibration(scores, positive) for part in parts]
+            calibration = pd.concat(of_scores, ignore_index=True)
     about = {
         "rows": len(selected),
         "positives": None if positive is None else int(positive.sum()),
-        "positive_label": label,
+        "positive_label": None if target is None else str(target.pos_label),
         "selected": int(selected.sum()),
-        **about,
-        "attributes": [own.name for own in variables],
+        **how,
+        "attributes": [variable.name for variable in variables],
         "confidence": confidence,
         "min_group_size": min_group_size,
         "least_share": least_share,
         "least_shown": least_shown,
         "weighted": weights is not None,
     }
-    ratios, pairs = _joined(part.ratios() for part in parts), _joined(part.pairs() for part in parts)
+    ratios = pd.concat([part.ratios() for part in parts], ignore_index=True)
+    pairs = pd.concat([part.pairs() for part in parts], ignore_index=True)
     return Audit(frame, ratios, pairs, calibration, about, law)
-
-
-def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.concat(list(frames), ignore_index=True)
 
 
 def _decide(
     target: Target | None,
-    given: Any,
+    scores_or_decisions: Any,
     max_fpr: float,
     threshold: float | None,
     budget: Any,
@@ -320,17 +320,16 @@ def _decide(
     """Return the selected rows, the scores if given, and how decisions were made."""
     from fado.tabular import one_column
 
-    positive = None if target is None else target.positive
-    column = one_column(given, "scores_or_decisions")
+    column = one_column(scores_or_decisions, "scores_or_decisions")
     if len(column) == 0:
         raise ValueError("`scores_or_decisions` must have at least one row, got none.")
-    codes, values = column.encode()
+    codes, entries = column.encode()
     refuse_missing(codes, "`scores_or_decisions` must hold a score or a decision")
-    found = list(values)
+    values = list(entries)
     labels = [] if target is None else [target.neg_label, target.pos_label]
-    are_decisions = all(value in (0, 1) for value in found) or all(value in labels for value in found)
+    are_decisions = all(value in (0, 1) for value in values) or all(value in labels for value in values)
     if not are_decisions and column.levels is not None:
-        shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
+        shown = ", ".join(map(repr, values[:4])) + (", ..." if len(values) > 4 else "")
         raise ValueError(f"Decisions must be of two values, 0 and 1 or labels, got {shown}: pass 0 and 1.")
     if are_decisions:
         if threshold is not None or budget is not None:
@@ -338,12 +337,12 @@ def _decide(
                 "`threshold` and `budget` are for scores, and these are decisions: leave them out."
             )
         if target is None:
-            selected = np.array([value == 1 for value in found], dtype=np.bool_)[codes]
+            selected = np.array([value == 1 for value in values], dtype=np.bool_)[codes]
         else:
-            selected = encode_predictions(given, target)
+            selected = encode_predictions(scores_or_decisions, target)
         return selected, None, {"decided_by": "decisions"}
-    n_rows = len(column) if positive is None else len(positive)
-    scores = as_scores(given, n_rows)
+    positive = np.zeros(len(column), dtype=np.bool_) if target is None else target.positive
+    scores = as_scores(scores_or_decisions, len(positive))
     outside = (scores < 0) | (scores > 1)
     if outside.any():
         row = int(np.argmax(outside))
@@ -351,18 +350,16 @@ def _decide(
             f"Scores must be in [0, 1], got {scores[row]:g} in row {row}: scale them, or pass "
             "decisions of 0 and 1."
         )
-    limit = budget_of(budget, max_fpr, threshold)
+    limit = Budget.read(budget, max_fpr, threshold=threshold)
     if threshold is None and target is None and limit.kind == "fpr":
         raise ValueError(
             "Without labels no false-positive rate is known: pass `threshold`, or a `budget` of rows."
         )
     at, made = threshold, "given"
     if at is None:
-        counted = np.zeros(n_rows, dtype=np.bool_) if positive is None else positive
-        at = limit.threshold(counted, scores, weights)
-        made = f"{limit.kind} {limit.limit:g}"
-    about = {"decided_by": "scores", "threshold": float(at), "threshold_from": made}
-    return predicted_positive(scores, at), scores, about
+        at, made = limit.threshold(positive, scores, weights), f"{limit.kind} {limit.limit:g}"
+    how = {"decided_by": "scores", "threshold": float(at), "threshold_from": made}
+    return predicted_positive(scores, at), scores, how
 
 
 def _attributes(sensitive_features: Any, n_rows: int, unknown: Any) -> list[Variable]:
@@ -377,33 +374,15 @@ def _attributes(sensitive_features: Any, n_rows: int, unknown: Any) -> list[Vari
             f"`sensitive_features` has {len(columns)} attributes, too many to combine: pass "
             f"at most {MOST_ATTRIBUTES}."
         )
-    variables = []
     for column in columns:
         if len(column) != n_rows:
             raise ValueError(
                 f"Protected attribute {column.name!r} has {len(column)} rows, and there are {n_rows} "
                 "decisions: pass the same rows."
             )
-        variables.append(variable_from(column))
+    variables = [variable_from(column) for column in columns]
     check_known(variables)
     return variables
-
-
-def _combinations(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:
-    """Yield every attribute, then every combination, those of few attributes first."""
-    for number in range(1, len(variables) + 1):
-        yield from combinations(variables, number)
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """All rows: labels if known, decisions, scores if given, weights, and the error of intervals."""
-
-    positive: Bools | None
-    selected: Bools
-    scores: Floats | None
-    weights: Floats | None
-    error: float
 
 
 class _Part:
@@ -411,32 +390,36 @@ class _Part:
 
     def __init__(
         self,
-        rows: _Rows,
         variables: tuple[Variable, ...],
         min_group_size: int,
         least_share: float | None,
         least_shown: int,
+        positive: Bools | None,
+        selected: Bools,
+        weights: Floats | None,
+        side: float,
     ) -> None:
         from fado.tabular import group_rows
 
-        self._rows, self._side, self._least_shown = rows, rows.error / 2, least_shown
-        self.name = " and ".join(own.name for own in variables)
+        self.variables = variables
+        self._positive, self._selected, self._weights, self._side = positive, selected, weights, side
+        self._name = " and ".join(variable.name for variable in variables)
         groups: Groups = group_rows(variables, appearance=True)
         self._codes, self._names, self._sizes = groups.codes, groups.titles, groups.sizes
-        self._hidden = self._sizes < least_shown
+        self._least_shown, self._hidden = least_shown, self._sizes < least_shown
         self._reasons = _reasons(groups, min_group_size, least_share, least_shown)
         self._compared = np.array([not reason for reason in self._reasons], dtype=np.bool_)
         counted = MeasuredRows(
-            np.zeros_like(rows.selected) if rows.positive is None else rows.positive,
-            rows.selected.astype(np.float64),
+            np.zeros_like(selected) if positive is None else positive,
+            selected.astype(np.float64),
             self._codes,
             len(groups),
-            rows.weights,
+            weights,
             threshold=1.0,
         )
         nothing = np.full(len(groups), np.nan), np.zeros(len(groups))
         self._shares = {
-            name: nothing if rows.positive is None and name != "selection_rate" else counted.shares(rate)
+            name: nothing if positive is None and name != "selection_rate" else counted.rates(rate)
             for name, rate in _RATES.items()
         }
 
@@ -444,79 +427,67 @@ class _Part:
         """Return one line per group; that of the rows whose group is unknown is the last."""
         import pandas as pd
 
-        def counted(rows: Bools | None) -> NDArray[Any]:
-            if rows is None:
-                return np.full(len(self._names), np.nan)
-            counts = np.bincount(self._codes[rows], minlength=len(self._names))
-            return np.where(self._hidden, np.nan, counts) if self._hidden.any() else counts
-
-        columns: dict[str, Any] = {
-            "attribute": self.name,
-            "group": self._names,
-            "rows": self._sizes,
-            "positives": counted(self._rows.positive),
-            "selected": counted(self._rows.selected),
-        }
+        columns: dict[str, Any] = {"attribute": self._name, "group": self._names, "rows": self._sizes}
+        for name, rows in (("positives", self._positive), ("selected", self._selected)):
+            counts: Any = np.nan
+            if rows is not None:
+                counts = np.bincount(self._codes[rows], minlength=len(self._names))
+            columns[name] = np.where(self._hidden, np.nan, counts) if self._hidden.any() else counts
         for rate, (shares, sizes) in self._shares.items():
             limits = (shares, *share_limits(shares, sizes, self._side))
-            for end, own in zip(("", "_low", "_high"), limits, strict=True):
-                columns[f"{rate}{end}"] = np.where(self._hidden, np.nan, own)
-        for end, own in zip(("", "_low", "_high"), self._impact(), strict=True):
-            columns[f"impact_ratio{end}"] = own
+            for end, values in zip(("", "_low", "_high"), limits, strict=True):
+                columns[f"{rate}{end}"] = np.where(self._hidden, np.nan, values)
+        for end, values in zip(("", "_low", "_high"), self._impact(), strict=True):
+            columns[f"impact_ratio{end}"] = values
         return pd.DataFrame({**columns, "compared": self._compared, "reason": self._reasons})
 
     def _impact(self) -> tuple[Floats, Floats, Floats]:
         """Return each compared group's selection rate over the highest one, with limits over all pairs."""
-        shares, sizes = self._shares["selection_rate"]
-        ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
-        own = np.flatnonzero(self._compared & np.isfinite(shares))
-        best = shares[own].max(initial=0.0)
-        if best == 0:
-            return ratio, low, high
-        ratio[own] = shares[own] / best
-        if len(own) < 2:
-            return ratio, low, high
-        every = np.arange(len(own))
-        apart = ~np.eye(len(own), dtype=np.bool_)
-        ends = share_limits(shares[own], sizes[own], self._side)
-        lower = np.where(apart, lower_limits(shares[own], *ends, every), np.inf)
-        ends = share_limits(shares[own], sizes[own], self._side / (len(own) - 1))
-        upper = np.where(apart, upper_limits(shares[own], *ends, every), np.inf)
-        low[own], high[own] = np.minimum(lower.min(axis=1), 1.0), np.minimum(upper.min(axis=1), 1.0)
+        ratio, low, high = (np.full(len(self._names), np.nan) for _ in range(3))
+        groups, shares, sizes = self._measured("selection_rate")
+        best = shares.max(initial=0.0)
+        if best > 0:
+            ratio[groups] = shares / best
+        if best > 0 and len(groups) > 1:
+            every, apart = np.arange(len(groups)), ~np.eye(len(groups), dtype=np.bool_)
+            ends = share_limits(shares, sizes, self._side)
+            lower = np.where(apart, pair_limits(shares, *ends, every), np.inf)
+            ends = share_limits(shares, sizes, self._side / (len(groups) - 1))
+            upper = np.where(apart, pair_limits(shares, *ends, every, upper=True), np.inf)
+            low[groups], high[groups] = (np.minimum(limits.min(axis=1), 1.0) for limits in (lower, upper))
         return ratio, low, high
 
-    def _measured(self, rate: str) -> tuple[list[str], Floats, Floats]:
-        """Return names, rates and sizes of the compared groups that have the rate."""
+    def _measured(self, rate: str) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Return the compared groups that have the rate, their rates and their sizes."""
         shares, sizes = self._shares[rate]
-        own = np.flatnonzero(self._compared & np.isfinite(shares))
-        return [self._names[group] for group in own], shares[own], sizes[own]
+        groups = np.flatnonzero(self._compared & np.isfinite(shares))
+        return groups, shares[groups], sizes[groups]
 
     def ratios(self) -> pd.DataFrame:
         """Return the lowest over the highest group rate, for each rate, and these two groups."""
         import pandas as pd
 
-        told = []
+        lines = []
         for rate in _RATES:
-            names, shares, sizes = self._measured(rate)
-            reason = self._why_undefined(rate, shares)
-            found: tuple[Any, ...] = (np.nan, np.nan, np.nan, "", "")
-            if not reason:
-                ends = names[int(np.argmin(shares))], names[int(np.argmax(shares))]
-                found = (shares.min() / shares.max(), *ratio_limits(shares, sizes, self._side), *ends)
-            told.append((self.name, f"{rate}_ratio", *found, reason))
-        columns = ["attribute", "ratio", "value", "low", "high", "lowest", "highest", "reason"]
-        return pd.DataFrame(told, columns=columns)
-
-    def _why_undefined(self, rate: str, shares: Floats) -> str:
-        if rate != "selection_rate" and self._rows.positive is None:
-            return "there are no labels"
-        if self._compared.sum() < 2:
-            return "fewer than two groups are compared"
-        if len(shares) < self._compared.sum():
+            groups, shares, sizes = self._measured(rate)
             lacking = np.flatnonzero(self._compared & np.isnan(self._shares[rate][0]))
-            empty = "nobody selected" if rate == "precision" else f"no {_RATES[rate].members}"
-            return f"{empty} in {', '.join(self._names[group] for group in lacking)}"
-        return _NO_EVENTS[rate] if shares.max() == 0 else ""
+            reason = ""
+            if rate != "selection_rate" and self._positive is None:
+                reason = "there are no labels"
+            elif self._compared.sum() < 2:
+                reason = "fewer than two groups are compared"
+            elif len(lacking):
+                empty = "nobody selected" if rate == "precision" else f"no {_RATES[rate].members}"
+                reason = f"{empty} in {', '.join(self._names[group] for group in lacking)}"
+            elif shares.max() == 0:
+                reason = _NO_EVENTS[rate]
+            values: tuple[Any, ...] = (np.nan, np.nan, np.nan, "", "")
+            if not reason:
+                ends = (self._names[groups[at]] for at in (np.argmin(shares), np.argmax(shares)))
+                values = (shares.min() / shares.max(), *ratio_limits(shares, sizes, self._side), *ends)
+            lines.append((self._name, f"{rate}_ratio", *values, reason))
+        columns = ["attribute", "ratio", "value", "low", "high", "lowest", "highest", "reason"]
+        return pd.DataFrame(lines, columns=columns)
 
     def pairs(self) -> pd.DataFrame:
         """Return the ratio and difference of every pair of compared groups, for every rate."""
@@ -524,44 +495,48 @@ class _Part:
 
         columns = ["attribute", "rate", "group", "other", "ratio", "ratio_low", "ratio_high"]
         columns += ["difference", "difference_low", "difference_high"]
-        told = []
+        lines = []
         for rate in _RATES:
-            names, shares, sizes = self._measured(rate)
+            groups, shares, sizes = self._measured(rate)
             low, high = share_limits(shares, sizes, self._side)
-            every = np.arange(len(names))
-            least, most = lower_limits(shares, low, high, every), upper_limits(shares, low, high, every)
-            for i, j in combinations(range(len(names)), 2):
+            every = np.arange(len(groups))
+            least, most = (pair_limits(shares, low, high, every, upper=end) for end in (False, True))
+            for i, j in combinations(range(len(groups)), 2):
+                names = self._names[groups[i]], self._names[groups[j]]
                 ratio = (shares[i] / shares[j], least[i, j], most[i, j]) if shares[j] > 0 else (np.nan,) * 3
                 gap = shares[i] - shares[j]
                 # Newcombe's limits of a difference, from those of the two shares
                 down = np.hypot(shares[i] - low[i], high[j] - shares[j])
                 up = np.hypot(high[i] - shares[i], shares[j] - low[j])
-                told.append((self.name, rate, names[i], names[j], *ratio, gap, gap - down, gap + up))
-        return pd.DataFrame(told, columns=columns).replace({np.inf: np.nan})
+                lines.append((self._name, rate, *names, *ratio, gap, gap - down, gap + up))
+        return pd.DataFrame(lines, columns=columns).replace({np.inf: np.nan})
 
-    def calibration(self) -> pd.DataFrame:
+    def calibration(self, scores: Floats, positive: Bools) -> pd.DataFrame:
         """Return the share of positives in bins of scores, by group."""
         import pandas as pd
 
-        scores, positive = self._rows.scores, self._rows.positive
-        assert scores is not None and positive is not None  # noqa: S101, PT018 - typing
         edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BINS + 1)[1:-1], method="inverted_cdf"))
         bins = np.searchsorted(edges, scores, side="left")
-        told = []
+        lines = []
         for group, number in product(np.flatnonzero(self._compared), range(len(edges) + 1)):
-            own = (self._codes == group) & (bins == number)
-            weights = np.ones(int(own.sum())) if self._rows.weights is None else self._rows.weights[own]
+            rows = (self._codes == group) & (bins == number)
+            weights = np.ones(int(rows.sum())) if self._weights is None else self._weights[rows]
+            where = self._name, self._names[group], number + 1, len(weights)
             if 0 < len(weights) < self._least_shown:
-                told.append((self.name, self._names[group], number + 1, len(weights), *(np.nan,) * 4))
+                lines.append((*where, *(np.nan,) * 4))
             elif weights.any():
-                share = np.average(positive[own], weights=weights)
-                sums = (weights @ positive[own], weights.sum(), weights**2 @ positive[own], weights @ weights)
+                share = np.average(positive[rows], weights=weights)
+                sums = (
+                    weights @ positive[rows],
+                    weights.sum(),
+                    weights**2 @ positive[rows],
+                    weights @ weights,
+                )
                 limits = share_limits(np.asarray(share), effective_sizes(*map(np.asarray, sums)), self._side)
-                mean = float(np.average(scores[own], weights=weights))
-                where = self.name, self._names[group], number + 1, len(weights)
-                told.append((*where, mean, share, *map(float, limits)))
+                mean = float(np.average(scores[rows], weights=weights))
+                lines.append((*where, mean, share, *map(float, limits)))
         columns = ["attribute", "group", "bin", "rows", "mean_score", "positives"]
-        return pd.DataFrame(told, columns=[*columns, "positives_low", "positives_high"])
+        return pd.DataFrame(lines, columns=[*columns, "positives_low", "positives_high"])
 
 
 def _reasons(
@@ -571,29 +546,30 @@ def _reasons(
     from fado.tabular import SMALL_SHARE
 
     known = len(groups.codes) - (0 if groups.unknown is None else groups.sizes[groups.unknown])
-    told = []
+    sentences = []
     for size, reason in zip(groups.sizes.tolist(), groups.reasons(min_group_size), strict=True):
-        rows = f"{size:,} {'row' if size == 1 else 'rows'}"
+        rows, sentence = f"{size:,} {'row' if size == 1 else 'rows'}", ""
         if reason == "unknown":
-            told.append("the group is unknown")
+            sentence = "the group is unknown"
         elif size < least_shown:
-            told.append(f"{rows}: fewer than {least_shown}, too few to be shown")
+            sentence = f"{rows}: fewer than {least_shown}, too few to be shown"
         elif least_share is not None:
-            below = size / known < least_share
-            share = f"{100 * size / known:.2g} % of those whose group is known"
-            told.append(f"{rows}, {share}: less than {100 * least_share:g} %" if below else "")
+            if size / known < least_share:
+                share = f"{100 * size / known:.2g} % of those whose group is known"
+                sentence = f"{rows}, {share}: less than {100 * least_share:g} %"
         elif reason == "small":
             share = f"{100 * size / len(groups.codes):.2g} % of all"
-            told.append(f"{rows}, {share}: fewer than {min_group_size} and less than {100 * SMALL_SHARE:g} %")
-        else:
-            told.append("")
-    return tuple(told)
+            sentence = f"{rows}, {share}: fewer than {min_group_size} and less than {100 * SMALL_SHARE:g} %"
+        sentences.append(sentence)
+    return tuple(sentences)
 
 
 def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the rows of a frame as plain data."""
-    return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    """Return the rows of a frame as plain data, None where a number is undefined."""
+    return [
+        {
+            name: None if isinstance(value, float) and not np.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in frame.to_dict("records")
+    ]

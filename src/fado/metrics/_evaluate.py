@@ -14,13 +14,11 @@ from fado._typing import Bools, Floats, Integers
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
     check_between,
-    compared_among,
-    leave_out,
+    compared_groups,
     read_groups,
     read_scored,
     read_variables,
     rows_of_weight,
-    threshold_of_decisions,
     warn_undefined,
 )
 from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
@@ -31,9 +29,10 @@ from fado.metrics._rates import (
     compared_counts,
     fpr_ratio,
     min_max_ratio,
+    rates_from,
     why_undefined,
 )
-from fado.metrics._threshold import Budget, budget_of, predicted_positive, threshold_at_fpr
+from fado.metrics._threshold import Budget, predicted_positive, threshold_at_fpr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,8 +149,8 @@ def evaluate(
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
     >>> group = list("aaaaaaabbbbbbb")
-    >>> found = evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4)
-    >>> for name, value in found.items():
+    >>> metrics = evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4)
+    >>> for name, value in metrics.items():
     ...     print(f"{name:21}{value:.3f}")
     threshold            0.500
     fpr                  0.375
@@ -161,11 +160,12 @@ def evaluate(
     tpr_ratio            0.500
     selection_rate_ratio 1.000
     """
-    limit = budget_of(budget, max_fpr, threshold)
+    limit = Budget.read(budget, max_fpr, threshold=threshold)
     check_count("n_boot", n_boot, 0, _MOST_DRAWS)
     check_between("confidence", confidence)
-    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
-    threshold = threshold_of_decisions(scores, threshold, budget)
+    positive, scores, weights, threshold = read_scored(
+        y_true, scores, pos_label, sample_weight, threshold, budget
+    )
     groups = read_groups(sensitive_features, len(positive), unknown)
     result, reasons = measure(
         positive,
@@ -177,7 +177,7 @@ def evaluate(
         random_state=random_state,
         threshold=threshold,
         sample_weight=weights,
-        left_out=leave_out(groups, min_group_size),
+        left_out=~compared_groups(groups, min_group_size),
         confidence=confidence,
     )
     for reason in reasons:
@@ -256,7 +256,14 @@ def measure(
     rows = MeasuredRows(positive, scores, codes, len(names), weights, chosen)
     compared = np.ones(len(names), dtype=np.bool_) if left_out is None else ~left_out
     ratios, reasons = _ratios(rows.counts, names, compared, weighted=sample_weight is not None)
-    metrics = {"threshold": chosen, **_rates(rows, budget), **ratios}
+    of_rows = budget.kind in ("selection_rate", "top_k")
+    rates = {
+        name: float(rates_from(RATES[name], rows.counts, of_all=True))
+        for name in ("fpr", "tpr", "selection_rate")[: 3 if of_rows else 2]
+    }
+    if budget.kind == "top_k":
+        rates["selected"] = float(rows.n_predicted)
+    metrics = {"threshold": chosen, **rates, **ratios}
     if scores.min() == scores.max():
         metrics = {"threshold": chosen, **dict.fromkeys(list(metrics)[1:], float("nan"))}
         reasons = [
@@ -345,17 +352,18 @@ def by_group(
     """
     import pandas as pd
 
-    limit = budget_of(budget, max_fpr, threshold)
+    limit = Budget.read(budget, max_fpr, threshold=threshold)
     check_between("confidence", confidence)
-    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
-    threshold = threshold_of_decisions(scores, threshold, budget)
+    positive, scores, weights, threshold = read_scored(
+        y_true, scores, pos_label, sample_weight, threshold, budget
+    )
     groups = read_groups(sensitive_features, len(positive), unknown)
     columns: dict[str, Any] = {
         "rows": groups.sizes,
         "positives": np.bincount(groups.codes[positive], minlength=len(groups)),
         "negatives": np.bincount(groups.codes[~positive], minlength=len(groups)),
     }
-    compared = compared_among(groups, min_group_size)
+    compared = compared_groups(groups, min_group_size, warn=False)
     weights, positive, scores, codes = rows_of_weight(weights, positive, scores, groups.codes)
     if threshold is None:
         threshold = limit.threshold(positive, scores, weights)
@@ -364,7 +372,7 @@ def by_group(
     if alike:
         warn_undefined(f"All rates are undefined and set to NaN: all scores are {scores[0]}.")
     for name in ("selection_rate", "tpr", "fpr", "fnr"):
-        shares, sizes = rows.shares(RATES[name])
+        shares, sizes = rows.rates(RATES[name])
         low, high = share_limits(shares, sizes, (1 - confidence) / 2)
         for column, values in ((name, shares), (f"{name}_low", low), (f"{name}_high", high)):
             columns[column] = np.full(len(groups), np.nan) if alike else values
@@ -420,8 +428,7 @@ def predictions_frame(
     >>> from fado.metrics import predictions_frame
     >>> y_true, scores = [0, 0, 0, 1, 1], [0.1, 0.6, 0.2, 0.7, 0.3]
     >>> sex = {"sex": ["f", "f", "m", "m", "m"]}
-    >>> asked = {"sensitive_features": sex, "threshold": 0.5}
-    >>> frame = predictions_frame(y_true, scores, **asked)
+    >>> frame = predictions_frame(y_true, scores, sensitive_features=sex, threshold=0.5)
     >>> frame
        score  label_value sex
     0      0            0   f
@@ -446,11 +453,14 @@ def predictions_frame(
 
     from fado.tabular import group_rows
 
-    limit = budget_of(budget, max_fpr, threshold)
-    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
-    threshold = threshold_of_decisions(scores, threshold, budget)
+    limit = Budget.read(budget, max_fpr, threshold=threshold)
+    positive, scores, weights, threshold = read_scored(
+        y_true, scores, pos_label, sample_weight, threshold, budget
+    )
     variables = read_variables(sensitive_features, len(positive), unknown)
-    attributes = {own.name: pd.Series(group_rows([own]).by_row, dtype="str") for own in variables}
+    attributes = {
+        variable.name: pd.Series(group_rows([variable]).by_row, dtype="str") for variable in variables
+    }
     if threshold is None:
         threshold = limit.threshold(positive, scores, weights)
     decided = {  # Aequitas's names
@@ -463,20 +473,6 @@ def predictions_frame(
     return pd.DataFrame({**decided, **attributes})
 
 
-def _rates(rows: MeasuredRows, budget: Budget) -> dict[str, float]:
-    """Return the rates over all groups that a budget asks for."""
-    counts = rows.counts
-    rates = {
-        "fpr": float(counts.false_positives.sum() / counts.negatives.sum()),
-        "tpr": float(counts.true_positives.sum() / counts.positives.sum()),
-    }
-    if budget.kind in ("selection_rate", "top_k"):
-        rates["selection_rate"] = rows.share_of_all(RATES["selection_rate"])[0]
-    if budget.kind == "top_k":
-        rates["selected"] = float(rows.n_predicted)
-    return rates
-
-
 def _ratios(
     counts: GroupCounts, names: Sequence[str], compared: Bools, *, weighted: bool
 ) -> tuple[dict[str, float], list[str]]:
@@ -484,23 +480,21 @@ def _ratios(
 
     If all compared rows get the same prediction, none has.
     """
-    own = compared_counts(counts, compared)
-    none = (own.false_positives == 0) & (own.true_positives == 0)
+    kept = compared_counts(counts, compared)
+    none = (kept.false_positives == 0) & (kept.true_positives == 0)
     # Cell by cell: sums of the same weights in another order need not be equal.
-    every = (own.false_positives == own.negatives) & (own.true_positives == own.positives)
-    if own.negatives.size > 0 and (none.all() or every.all()):
-        side = "positive" if own.true_positives.any() else "negative"
+    every = (kept.false_positives == kept.negatives) & (kept.true_positives == kept.positives)
+    if kept.negatives.size > 0 and (none.all() or every.all()):
+        side = "positive" if kept.true_positives.any() else "negative"
         alike = [name for name, counted in zip(names, compared, strict=True) if counted]
         return dict.fromkeys(RATIOS, float("nan")), [
             "All ratios are undefined and set to NaN: "
             f"every row of group {list_names(alike)} is predicted {side}."
         ]
-    found = {metric: why_undefined(metric, counts, names, compared, weighted=weighted) for metric in RATIOS}
-    return (
-        {name: float(min_max_ratio(*rate.counts(own))) for name, rate in RATIOS.items()},
-        [
-            f"`{metric}` is undefined and set to NaN: {reason}."
-            for metric, reason in found.items()
-            if reason is not None
-        ],
-    )
+    ratios, reasons = {}, []
+    for name, rate in RATIOS.items():
+        ratios[name] = float(min_max_ratio(*rate.counts(kept)))
+        reason = why_undefined(name, counts, names, compared, weighted=weighted)
+        if reason is not None:
+            reasons.append(f"`{name}` is undefined and set to NaN: {reason}.")
+    return ratios, reasons

@@ -38,9 +38,9 @@ def encode_target(y_true: Any, pos_label: Any = None) -> Target:
     if len(labels) == 0:
         raise ValueError("`y_true` must have at least one row, got none; pass the labels to measure against.")
     if len(labels) != 2:
-        found = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+        shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
         fix = COMPARE_TARGET if len(labels) > 2 else "pass rows of both classes of a binary target"
-        raise ValueError(f"`y_true` must hold exactly two labels, got {len(labels)} ({found}); {fix}.")
+        raise ValueError(f"`y_true` must hold exactly two labels, got {len(labels)} ({shown}); {fix}.")
     at = positive_code(labels, pos_label) or 0  # two labels always have a positive one
     return Target(codes == at, labels[at], labels[1 - at])
 
@@ -97,20 +97,24 @@ def as_scores(scores: Any, n_rows: int) -> Floats:
 
 
 def read_scored(
-    y_true: Any, scores: Any, pos_label: Any, sample_weight: Any
-) -> tuple[Bools, Floats, Floats | None]:
-    """Return labels, scores and weights of the same rows."""
+    y_true: Any,
+    scores: Any,
+    pos_label: Any,
+    sample_weight: Any,
+    threshold: float | None = None,
+    budget: Any = None,
+) -> tuple[Bools, Floats, Floats | None, float | None]:
+    """Return labels, scores and weights of the same rows, and the threshold if there is one.
+
+    That of decisions of 0 and 1, which are used as they are, is 1.
+    """
     from fado.tabular import weights_of
 
     positive = encode_target(y_true, pos_label).positive
-    return positive, as_scores(scores, len(positive)), weights_of(sample_weight, len(positive))
-
-
-def threshold_of_decisions(scores: Floats, threshold: float | None, budget: Any) -> float | None:
-    """Return the given threshold, or 1 for decisions of 0 and 1, which are used as they are."""
-    if threshold is not None or budget is not None or not ((scores == 0) | (scores == 1)).all():
-        return threshold
-    return 1.0 if scores.min() < scores.max() else None
+    scores = as_scores(scores, len(positive))
+    if threshold is None and budget is None and ((scores == 0) | (scores == 1)).all():
+        threshold = 1.0 if scores.min() < scores.max() else None
+    return positive, scores, weights_of(sample_weight, len(positive)), threshold
 
 
 def check_between(name: str, value: Any) -> None:
@@ -178,20 +182,14 @@ def read_variables(sensitive_features: Any, n_rows: int, unknown: Any = None) ->
     return variables
 
 
-def compared_among(groups: Groups, min_group_size: int) -> Bools:
-    """Return which groups are compared, by the number of their rows."""
+def compared_groups(groups: Groups, min_group_size: int, *, warn: bool = True) -> Bools:
+    """Return which groups ratios compare, with one warning that names small ones."""
     from fado.tabular import check_min_group_size
 
     check_min_group_size(min_group_size)
+    if warn and (sentence := groups.tell_small("left out of ratios", min_group_size)):
+        warn_user(f"{sentence}; `min_group_size=0` compares all groups.")
     return groups.compared(min_group_size)
-
-
-def leave_out(groups: Groups, min_group_size: int) -> Bools:
-    """Return which groups ratios leave out, with one warning that names small ones."""
-    compared = compared_among(groups, min_group_size)
-    if told := groups.tell_small("left out of ratios", min_group_size):
-        warn_user(f"{told}; `min_group_size=0` compares all groups.")
-    return ~compared
 
 
 def _encode_labels(values: Any, name: str) -> tuple[NDArray[np.int32], Sequence[Any]]:

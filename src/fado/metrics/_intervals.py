@@ -22,27 +22,33 @@ the limits are the widest over all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from fado._messages import list_names
 from fado._typing import Bools, Floats, Integers
-from fado.metrics._rates import RATES, RATIOS, GroupCounts, Rate, compared_counts, count_by_group
+from fado.metrics._rates import (
+    RATES,
+    RATIOS,
+    GroupCounts,
+    Rate,
+    compared_counts,
+    count_by_group,
+    rates_from,
+)
 from fado.metrics._threshold import Budget, predicted_positive
 
 Bounds = tuple[float, float]
 
 _PAIRS_AT_ONCE = 1_000_000  # pairs of groups held in memory, times draws
 _NONE = (math.nan, math.nan)
-ENOUGH_EXPECTED = 5.0  # events of a group, at the rate of all compared groups together
-ENOUGH_SEEN = 15.0  # events of a group, however few are expected
+_ENOUGH_EXPECTED = 5.0  # events of a group, at the rate of all compared groups together
+_ENOUGH_SEEN = 15.0  # events of a group, however few are expected
 TELLS_NOTHING = 0.99  # the width of an interval of a ratio
 _FEW_THRESHOLDS = 5
 ROUNDING = 1e-12
-_OVER_ALL = ("fpr", "tpr", "selection_rate")  # rates of all groups together
 
 
 def share_limits(shares: Floats, sizes: Floats, error: float | Floats) -> tuple[Floats, Floats]:
@@ -101,7 +107,7 @@ def lower_ratio_limit(shares: Floats, sizes: Floats, error: float) -> float:
     others = np.maximum(sizes - events, 0.0)
     low, high = (betaincinv(events + 0.5, others + 0.5, at) for at in (error, 1 - error))
     low, high = np.where(events > 0, low, 0.0), np.where(others > 0, high, 1.0)
-    pairs = lower_limits(shares, low, high, np.arange(len(shares)))
+    pairs = pair_limits(shares, low, high, np.arange(len(shares)))
     return float(pairs[~np.eye(len(shares), dtype=np.bool_)].min())
 
 
@@ -158,19 +164,20 @@ def ratio_limits(
     n_pairs = n_groups * (n_groups - 1) // 2
     ends = share_limits(shares, sizes, error)
     corrected_ends = share_limits(shares, sizes, error / n_pairs)
-    moving = None if elsewhere is None else _Moving(shares, sizes, elsewhere, error, n_pairs)
+    moving = None if elsewhere is None else _Moving(shares, sizes, elsewhere, error)
     least, most = np.inf, 1.0
     at_once = max(1, _PAIRS_AT_ONCE // n_groups)
     for start in range(0, n_groups, at_once):
         lowest = np.arange(start, min(start + at_once, n_groups))
         others = np.flatnonzero(lowest[:, np.newaxis] != np.arange(n_groups))
-        low = lower_limits(shares, *ends, lowest).ravel()[others]
-        high = upper_limits(shares, *corrected_ends, lowest).ravel()[others]
+        low = pair_limits(shares, *ends, lowest).ravel()[others]
+        high = pair_limits(shares, *corrected_ends, lowest, upper=True).ravel()[others]
         if moving is None:
             least, most = min(least, float(low.min())), min(most, float(high.min()))
         else:
             pairs = lowest[others // n_groups], others % n_groups
-            least, most = moving.least(low, *pairs, least), moving.most(high, *pairs, most)
+            least = moving.least(low, *pairs, least)
+            most = moving.least(high, *pairs, most, upper=True, n_pairs=n_pairs)
     return least, most
 
 
@@ -196,14 +203,13 @@ def ratio_interval(events: Floats, sizes: Floats, error: float) -> Bounds:
     >>> few[0], round(few[1], 2)
     (nan, 0.7)
     """
-    lacking = _too_few(events, sizes)
-    enough = np.setdiff1d(np.arange(len(sizes)), lacking)
-    if len(enough) < 2:
+    enough = has_enough(events, sizes)
+    if enough.sum() < 2:
         return _NONE
     low, high = ratio_limits(events[enough] / sizes[enough], sizes[enough], error)
     if high - low > TELLS_NOTHING:
         return _NONE
-    return (math.nan, high) if len(lacking) else (low, high)
+    return (low, high) if enough.all() else (math.nan, high)
 
 
 def is_above(number: float, line: float) -> bool:
@@ -217,87 +223,80 @@ def is_above(number: float, line: float) -> bool:
     return bool(number >= line - ROUNDING)
 
 
-def lower_limits(shares: Floats, low: Floats, high: Floats, lowest: Integers) -> Floats:
-    """Return the lower limit of each chosen group's share over every group's."""
-    above, _, sum_of_both = _recovered(shares, low, high, lowest)
-    with np.errstate(invalid="ignore"):
-        return np.where(above > 0, above / sum_of_both, 0.0)
+def pair_limits(
+    shares: Floats, low: Floats, high: Floats, lowest: Integers, *, upper: bool = False
+) -> Floats:
+    """Return a limit of each chosen group's share over every group's, from limits of the shares.
 
-
-def upper_limits(shares: Floats, low: Floats, high: Floats, lowest: Integers) -> Floats:
-    """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
-    _, below, sum_of_both = _recovered(shares, high, low, lowest)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > 0, sum_of_both / below, np.inf)
-
-
-def _recovered(shares: Floats, own: Floats, other: Floats, lowest: Integers) -> tuple[Floats, Floats, Floats]:
-    """Return what limits of pairs are made of, from one end of each chosen share and one of every share."""
+    A lower limit of a ratio comes from the lower end of its share and the upper end of the other; an upper
+    limit from the other two, and it is infinite over no events.
+    """
+    near, far = (high, low) if upper else (low, high)
     product = shares[..., lowest, np.newaxis] * shares[..., np.newaxis, :]
-    above = (own * (2 * shares - own))[..., lowest, np.newaxis]
-    below = (other * (2 * shares - other))[..., np.newaxis, :]
-    return above, below, product + np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    above = (near * (2 * shares - near))[..., lowest, np.newaxis]
+    below = (far * (2 * shares - far))[..., np.newaxis, :]
+    total = product + np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if upper:
+            return np.where(below > 0, total / below, np.inf)
+        return np.where(above > 0, above / total, 0.0)
 
 
 class _Moving:
-    """How the ratios of pairs vary with the threshold; limits add this to the error of the rows, in squares.
+    """How the ratios of pairs vary with the threshold; limits add this to the rows' error, in squares."""
 
-    Only pairs that may have the least limit are computed draw by draw. An upper limit only rises; a lower
-    one falls at most by the largest change between its two rates.
-    """
-
-    def __init__(self, shares: Floats, sizes: Floats, elsewhere: Floats, error: float, n_pairs: int) -> None:
-        from scipy.special import ndtri
-
+    def __init__(self, shares: Floats, sizes: Floats, elsewhere: Floats, error: float) -> None:
         self._here, self._drawn = (
             np.log((rates * sizes + 0.5) / (sizes + 0.5)) for rates in (shares, elsewhere)
         )
-        self._fall = np.maximum(self._here - self._drawn.min(axis=0), 0.0)
-        self._rise = np.maximum(self._drawn.max(axis=0) - self._here, 0.0)
         self._error = error
-        self._correction = float(ndtri(error / n_pairs) / ndtri(error))
-        self._at_once = max(1, _PAIRS_AT_ONCE // len(elsewhere))
 
-    def least(self, low: Floats, above: Integers, below: Integers, known: float) -> float:
-        """Return the least of the lower limits of pairs and of one that is known."""
-        floor = low * np.exp(-(self._fall[above] + self._rise[below]))
-        return self._least_of(self._lower, floor, (low, above, below), known)
-
-    def most(self, high: Floats, above: Integers, below: Integers, known: float) -> float:
-        """Return the least of the upper limits of pairs and of one that is known."""
-        return self._least_of(self._upper, high, (high, above, below), known)
-
-    def _least_of(
-        self, widened: Callable[..., Floats], floor: Floats, pairs: tuple[Any, ...], known: float
+    def least(
+        self,
+        limits: Floats,
+        above: Integers,
+        below: Integers,
+        known: float,
+        *,
+        upper: bool = False,
+        n_pairs: int = 1,
     ) -> float:
-        """Return the least widened limit, none of which is below its floor; the lowest floor comes first."""
-        first = int(np.argmin(floor))
-        chosen = np.array([first])
-        if floor[first] < known:
-            known = min(known, float(widened(*(part[chosen] for part in pairs)).min()))
-        chosen = np.flatnonzero(floor < known)
-        for start in range(0, len(chosen), self._at_once):
-            batch = chosen[start : start + self._at_once]
-            known = min(known, float(widened(*(part[batch] for part in pairs)).min()))
+        """Return the least of the limits of pairs, widened by the threshold, and of one that is known.
+
+        Only pairs that may have it are computed draw by draw. An upper limit only rises; a lower one falls at
+        most by the largest change between its two rates. The lowest floor comes first: it rules out most.
+        """
+        from scipy.special import ndtri
+
+        sign = 1 if upper else -1
+        correction = float(ndtri(self._error / n_pairs) / ndtri(self._error))
+        floors = limits
+        if not upper:
+            fall = np.maximum(self._here - self._drawn.min(axis=0), 0.0)
+            rise = np.maximum(self._drawn.max(axis=0) - self._here, 0.0)
+            floors = limits * np.exp(-(fall[above] + rise[below]))
+
+        def widened(chosen: Integers) -> float:
+            here = self._here[above[chosen]] - self._here[below[chosen]]
+            drawn = self._drawn[:, above[chosen]] - self._drawn[:, below[chosen]]
+            if upper:
+                moved = np.quantile(drawn, 1 - self._error, axis=0, method="higher")
+            else:
+                moved = np.quantile(drawn, self._error, axis=0, method="lower")
+            by_threshold = np.maximum(sign * (moved - here), 0.0) * correction
+            with np.errstate(divide="ignore", invalid="ignore"):
+                by_rows = np.maximum(sign * (np.log(limits[chosen]) - here), 0.0)
+                factors = np.exp(sign * (np.hypot(by_rows, by_threshold) - by_rows))
+                return float(np.where(limits[chosen] > 0, limits[chosen] * factors, 0.0).min())
+
+        first = np.array([np.argmin(floors)])
+        if floors[first] < known:
+            known = min(known, widened(first))
+        left = np.flatnonzero(floors < known)
+        at_once = max(1, _PAIRS_AT_ONCE // len(self._drawn))
+        for start in range(0, len(left), at_once):
+            known = min(known, widened(left[start : start + at_once]))
         return known
-
-    def _lower(self, low: Floats, above: Integers, below: Integers) -> Floats:
-        here, drawn = self._ratios(above, below)
-        down = np.maximum(here - np.quantile(drawn, self._error, axis=0, method="lower"), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = np.maximum(here - np.log(low), 0.0)
-            return np.where(low > 0, low * np.exp(own - np.hypot(own, down)), 0.0)
-
-    def _upper(self, high: Floats, above: Integers, below: Integers) -> Floats:
-        here, drawn = self._ratios(above, below)
-        up = np.maximum(np.quantile(drawn, 1 - self._error, axis=0, method="higher") - here, 0.0)
-        up *= self._correction
-        own = np.maximum(np.log(high) - here, 0.0)
-        return high * np.exp(np.hypot(own, up) - own)
-
-    def _ratios(self, above: Integers, below: Integers) -> tuple[Floats, Floats]:
-        """Return the logarithms of the pairs' ratios, here and at each threshold that was drawn."""
-        return self._here[above] - self._here[below], self._drawn[:, above] - self._drawn[:, below]
 
 
 @dataclass(eq=False)
@@ -318,36 +317,12 @@ class MeasuredRows:
         self.counts = count_by_group(*counted, self.weights)
         self._squares = self.counts if self.weights is None else count_by_group(*counted, self.weights**2)
 
-    def shares(self, rate: Rate) -> tuple[Floats, Floats]:
-        """Return a rate of every group, NaN without members, and its effective number of members."""
-        counts = rate.counts(self.counts)
-        return shares_in(rate, self.counts), effective_sizes(*counts, *rate.counts(self._squares))
-
-    def share_of_all(self, rate: Rate) -> tuple[float, float]:
-        """Return a rate over all groups, and its effective number of members."""
-        sums = [part.sum() for counts in (self.counts, self._squares) for part in rate.counts(counts)]
-        return float(sums[0] / sums[1]), float(effective_sizes(*map(np.asarray, sums)))
-
-
-def shares_in(rate: Rate, counts: GroupCounts) -> Floats:
-    """Return a rate of every group, NaN without members; a leading axis may hold several counts."""
-    events, members = rate.counts(counts)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(events / members, dtype=np.float64)
-
-
-def share_of_all_in(rate: Rate, counts: GroupCounts) -> Floats:
-    """Return a rate over all groups; a leading axis may hold several counts."""
-    events, members = rate.counts(counts)
-    return np.asarray(events.sum(axis=-1) / members.sum(axis=-1), dtype=np.float64)
-
-
-class Whereabouts(NamedTuple):
-    """What is known about the population threshold at which metrics are estimated."""
-
-    bounds: Bounds
-    possible: GroupCounts  # the rows' counts at each of a few thresholds
-    drawn: GroupCounts | None  # or at many, each as often as it may be the one
+    def rates(self, rate: Rate, *, of_all: bool = False) -> tuple[Floats, Floats]:
+        """Return a rate of every group, or over all of them, and its effective number of members."""
+        sums = [*rate.counts(self.counts), *rate.counts(self._squares)]
+        if of_all:
+            sums = [np.asarray(part.sum()) for part in sums]
+        return rates_from(rate, self.counts, of_all=of_all), effective_sizes(*sums)
 
 
 def find_intervals(
@@ -367,93 +342,108 @@ def find_intervals(
     `metrics` are the values, NaN where undefined; `compared` marks the groups that count in ratios; `error`
     is the error probability of each limit. Unless the threshold was given, `n_draws` of it are drawn.
     """
-    here = GroupCounts(*(np.asarray(part)[np.newaxis] for part in rows.counts))
-    where, pinned = Whereabouts((rows.threshold,) * 2, here, None), ""
-    bounds = {name: _NONE for name in metrics if name != "selected"} | {"threshold": where.bounds}
+    bounds = {name: _NONE for name in metrics if name != "selected"}
+    bounds["threshold"] = rows.threshold, rows.threshold
     if math.isnan(metrics["tpr"]):  # all scores are equal
         return bounds, []
+    budget_title = f"`max_fpr` {budget.limit:g}" if budget.kind == "fpr" else str(budget)
+    of_weight = "" if rows.weights is None else " by effective number"
+    # The rows' counts at each of a few possible thresholds; or at many, each as often as it may be the one.
+    possible, drawn = GroupCounts(*(np.asarray(part)[np.newaxis] for part in rows.counts)), None
+    spent = None
     if not threshold_given:
-        pinned = "fpr" if budget.kind == "fpr" else "selection_rate"
+        spent = "fpr" if budget.kind == "fpr" else "selection_rate"  # all other budgets are of all rows
         counted, share = budget.counted(rows.positive), budget.share(len(rows.scores))
-        weights, size = rows.weights, rows.share_of_all(RATES[pinned])[1]
+        weights, size = rows.weights, float(rows.rates(RATES[spent], of_all=True)[1])
         if budget.kind == "top_k":  # counts rows as they are, whatever they weigh
             weights, size = None, len(counted)
         if size * math.log(max(share, 1 - share)) > math.log(error):
             # Likely all on one side of it.
-            bounds |= {"threshold": _NONE, pinned: _rate_bounds(rows, RATES[pinned], where, error)}
+            bounds["threshold"] = _NONE
+            bounds[spent] = _rate_bounds(rows, RATES[spent], possible, None, error)
             return bounds, [
-                f"Only `{pinned}` has an interval: {_told(size)} {RATES[pinned].members}"
-                f"{_effective(weights)} are too few to estimate the threshold of "
-                f"{_told_budget(budget)}."
+                f"Only `{spent}` has an interval: {_rounded(size)} {RATES[spent].members}"
+                f"{'' if weights is None else of_weight} are too few to estimate the threshold of "
+                f"{budget_title}."
             ]
         thresholds = draw_thresholds(
             counted, rows.scores, share=share, n_draws=n_draws, rng=rng, weights=weights, n_effective=size
         )
-        where = _whereabouts(rows, thresholds, here, error)
-    bounds["threshold"] = where.bounds
-    for name in [name for name in _OVER_ALL if name in metrics]:
+        low, high = bounds["threshold"] = _quantiles(thresholds, error, rows.threshold)
+        drawn = count_at(thresholds, rows.positive, rows.scores, rows.codes, rows.n_groups, rows.weights)
+        levels, first = np.unique(thresholds, return_index=True)
+        first = first[(low <= levels) & (levels <= high)]
+        if len(first) <= _FEW_THRESHOLDS:
+            events = (
+                np.vstack([now, then[first]]) for now, then in zip(possible[2:], drawn[2:], strict=True)
+            )
+            possible, drawn = GroupCounts(*possible[:2], *events), None
+    for name in RATES:
+        if name not in metrics:
+            continue
         # How the rate of a budget varies with the threshold is how the threshold varies with the rate: to be
         # counted once.
-        at = where._replace(drawn=None) if name == pinned else where
-        bounds[name] = _rate_bounds(rows, RATES[name], at, error)
+        bounds[name] = _rate_bounds(rows, RATES[name], possible, None if name == spent else drawn, error)
     reasons = []
     for name, rate in RATIOS.items():
         if math.isnan(metrics[name]):
             continue
-        bounds[name], lacking = _ratio_bounds(rows, rate, compared, where, error)
+        bounds[name], lacking = _ratio_bounds(rows, rate, compared, possible, drawn, error)
         if len(lacking):
-            seen = _tell_events(rows, rate, np.flatnonzero(compared)[lacking].tolist(), names)
+            shares, sizes = rows.rates(rate)
+            groups = np.flatnonzero(compared)[lacking].tolist()
+            seen = list_names(
+                [
+                    f"{names[group]} ({_rounded(shares[group] * sizes[group])} of {_rounded(sizes[group])} "
+                    f"{rate.members}{of_weight})"
+                    for group in groups
+                ]
+            )
             reasons.append(f"`{name}` has no interval: too few {rate.events} in group {seen}.")
         elif bounds[name] is _NONE:
             reasons.append(
-                f"`{name}` has no interval: the threshold of {_told_budget(budget)} is too uncertain for it."
+                f"`{name}` has no interval: the threshold of {budget_title} is too uncertain for it."
             )
     return bounds, reasons
 
 
-def _whereabouts(rows: MeasuredRows, thresholds: Floats, here: GroupCounts, error: float) -> Whereabouts:
-    """Return the possible population thresholds, given draws."""
-    low, high = _quantiles(thresholds, error, rows.threshold)
-    drawn = count_at(thresholds, rows.positive, rows.scores, rows.codes, rows.n_groups, rows.weights)
-    levels, first = np.unique(thresholds, return_index=True)
-    first = first[(low <= levels) & (levels <= high)]
-    if len(first) > _FEW_THRESHOLDS:
-        return Whereabouts((low, high), here, drawn)
-    events = (np.vstack([part, others[first]]) for part, others in zip(here[2:], drawn[2:], strict=True))
-    return Whereabouts((low, high), GroupCounts(here.negatives, here.positives, *events), None)
-
-
-def _rate_bounds(rows: MeasuredRows, rate: Rate, where: Whereabouts, error: float) -> Bounds:
+def _rate_bounds(
+    rows: MeasuredRows, rate: Rate, possible: GroupCounts, drawn: GroupCounts | None, error: float
+) -> Bounds:
     """Return limits of a rate over all groups."""
-    share, size = rows.share_of_all(rate)
-    lows, highs = share_limits(share_of_all_in(rate, where.possible), np.asarray(size), error)
+    share, size = rows.rates(rate, of_all=True)
+    lows, highs = share_limits(rates_from(rate, possible, of_all=True), size, error)
     low, high = float(lows.min()), float(highs.max())
-    if where.drawn is None:
+    if drawn is None:
         return low, high
-    lowest, highest = _quantiles(share_of_all_in(rate, where.drawn), error, share)
+    lowest, highest = _quantiles(rates_from(rate, drawn, of_all=True), error, float(share))
     # Errors of rows and of the threshold are independent: their squares add up.
     down, up = math.hypot(share - low, share - lowest), math.hypot(high - share, highest - share)
-    return max(share - down, 0.0), min(share + up, 1.0)
+    return max(float(share) - down, 0.0), min(float(share) + up, 1.0)
 
 
 def _ratio_bounds(
-    rows: MeasuredRows, rate: Rate, compared: Bools, where: Whereabouts, error: float
+    rows: MeasuredRows,
+    rate: Rate,
+    compared: Bools,
+    possible: GroupCounts,
+    drawn: GroupCounts | None,
+    error: float,
 ) -> tuple[Bounds, Sequence[int]]:
     """Return limits of a ratio between groups, or none and the groups that have too few events for any.
 
     None and no groups: the threshold is too uncertain for the ratio.
     """
-    shares, sizes = (part[compared] for part in rows.shares(rate))
-    lacking = _too_few(shares * sizes, sizes)
-    if len(lacking):
-        return _NONE, lacking
-    if where.drawn is not None:
-        low, high = ratio_limits(
-            shares, sizes, error, shares_in(rate, compared_counts(where.drawn, compared))
-        )
+    shares, sizes = (part[compared] for part in rows.rates(rate))
+    enough = has_enough(shares * sizes, sizes)
+    if not enough.all():
+        return _NONE, np.flatnonzero(~enough).tolist()
+    if drawn is not None:
+        elsewhere = rates_from(rate, compared_counts(drawn, compared))
+        low, high = ratio_limits(shares, sizes, error, elsewhere)
     else:
-        at_each = shares_in(rate, compared_counts(where.possible, compared))
-        lows, highs = zip(*(ratio_limits(shares, sizes, error) for shares in at_each), strict=True)
+        at_each = rates_from(rate, compared_counts(possible, compared))
+        lows, highs = zip(*(ratio_limits(there, sizes, error) for there in at_each), strict=True)
         low, high = min(lows), max(highs)
     if high - low <= TELLS_NOTHING:
         return (low, high), []
@@ -461,15 +451,16 @@ def _ratio_bounds(
     return _NONE, [int(np.argmin(shares * sizes))] if high - low > TELLS_NOTHING else []
 
 
-def _too_few(seen: Floats, sizes: Floats) -> Sequence[int]:
-    """Return the groups with too few events for an interval.
+def has_enough(events: Floats, sizes: Floats) -> Bools:
+    """Return which groups, in the last axis, have enough events for an interval.
 
     Mainly the expected events decide: intervals only for groups that have events by chance would have less
     than nominal coverage.
     """
-    expected = sizes * seen.sum() / sizes.sum()
-    enough = (expected > ENOUGH_EXPECTED * (1 - 1e-9)) | (seen > ENOUGH_SEEN * (1 - 1e-9))  # of sums
-    return np.flatnonzero(~enough).tolist()
+    with np.errstate(invalid="ignore"):
+        expected = sizes * events.sum(axis=-1, keepdims=True) / sizes.sum(axis=-1, keepdims=True)
+    less = 1 - 1e-9  # of sums
+    return np.asarray((expected > _ENOUGH_EXPECTED * less) | (events > _ENOUGH_SEEN * less))
 
 
 def _quantiles(draws: Floats, error: float, estimate: float) -> Bounds:
@@ -479,27 +470,8 @@ def _quantiles(draws: Floats, error: float, estimate: float) -> Bounds:
     return min(float(low), estimate), max(float(high), estimate)
 
 
-def _tell_events(rows: MeasuredRows, rate: Rate, groups: Sequence[int], names: Sequence[str]) -> str:
-    shares, sizes = rows.shares(rate)
-    return list_names(
-        [
-            f"{names[group]} ({_told(shares[group] * sizes[group])} of {_told(sizes[group])} "
-            f"{rate.members}{_effective(rows.weights)})"
-            for group in groups
-        ]
-    )
-
-
-def _told(count: float) -> str:
+def _rounded(count: float) -> str:
     return f"{round(float(count), 1):g}"
-
-
-def _told_budget(budget: Budget) -> str:
-    return f"`max_fpr` {budget.limit:g}" if budget.kind == "fpr" else str(budget)
-
-
-def _effective(weights: Floats | None) -> str:
-    return "" if weights is None else " by effective number"
 
 
 def draw_thresholds(

@@ -14,7 +14,7 @@ from fado._checks import check_choice, check_share
 from fado._messages import closest_names, insert_parameters, list_names, warn_user
 from fado._typing import Bools, Floats, Integers
 from fado.metrics._evaluate import evaluate, measure
-from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, compared_among, encode_target, read_groups
+from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, compared_groups, encode_target, read_groups
 from fado.metrics._rates import RATIO_NAMES
 from fado.metrics._threshold import Budget
 
@@ -92,8 +92,7 @@ def aim_scorer(
     >>> group = rng.integers(0, 2, 4000)
     >>> y = rng.random(4000) < 0.2 + 0.1 * group
     >>> X = pd.DataFrame({"merit": rng.normal(size=4000) + 1.5 * y, "group": group})
-    >>> asked = {"at_least": 0.6, "max_fpr": 0.1}
-    >>> scorer = aim_scorer("fpr_ratio", sensitive_features="group", **asked)
+    >>> scorer = aim_scorer(at_least=0.6, max_fpr=0.1, sensitive_features="group")
     >>> settings = {"C": [1e-4, 1.0]}
     >>> search = GridSearchCV(
     ...     LogisticRegression(), settings, scoring=scorer, cv=2
@@ -182,8 +181,12 @@ class AimScorer:
             True requests it, False does not, None raises an error if it is passed, and text is the name under
             which it is passed. By default ``sensitive_features`` and ``unknown`` are requested.
         """
-        told = {"sensitive_features": sensitive_features, "unknown": unknown, "sample_weight": sample_weight}
-        self._requests |= {name: value for name, value in told.items() if value != _UNCHANGED}
+        requests = {
+            "sensitive_features": sensitive_features,
+            "unknown": unknown,
+            "sample_weight": sample_weight,
+        }
+        self._requests |= {name: value for name, value in requests.items() if value != _UNCHANGED}
         return self
 
     def get_metadata_routing(self) -> Any:
@@ -220,9 +223,9 @@ def _attributes_in(X: Any, sensitive_features: Any) -> Any:
     for name in names:
         if columns.count(name) != 1:
             known = [str(column) for column in columns]
-            found = "more than one column" if name in columns else "no column"
+            number = "more than one column" if name in columns else "no column"
             raise ValueError(
-                f"`sensitive_features` names {name!r}, and {found} of X is called so"
+                f"`sensitive_features` names {name!r}, and {number} of X is called so"
                 f"{closest_names(str(name), known)}"
             )
     return X[names]
@@ -272,7 +275,7 @@ def _scores_of(estimator: Any, X: Any, pos_label: Any) -> NDArray[Any]:
 
 def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
     """Return which groups are left out; the warning is the same for every fold, so it is shown once."""
-    compared = compared_among(groups, min_group_size)
+    compared = compared_groups(groups, min_group_size, warn=False)
     reasons = zip(groups.names, groups.reasons(min_group_size), strict=True)
     if small := sorted(name for name, reason in reasons if reason == "small"):
         warn_user(
@@ -353,8 +356,18 @@ def pareto_frontier(points: Any) -> Bools:
     order = known[np.lexsort(points[known].T[::-1])]
     first_copy = np.ones(len(order), dtype=np.bool_)
     first_copy[1:] = (points[order[1:]] != points[order[:-1]]).any(axis=1)
-    distinct = points[order[first_copy]]
-    on_frontier = _frontier_of_two(distinct) if points.shape[1] == 2 else _frontier_of_many(distinct)
+    distinct = points[order[first_copy]]  # in lexicographic order, so that only later points can dominate
+    on_frontier = np.zeros(len(distinct), dtype=np.bool_)
+    if points.shape[1] == 2:
+        second = distinct[:, 1][::-1]
+        best_before = np.maximum.accumulate(np.concatenate([[-np.inf], second]))[:-1]
+        on_frontier = (second > best_before)[::-1]
+        on_frontier[-1:] = True  # even at minus infinity
+    else:
+        left = np.arange(len(distinct))
+        while len(left) > 0:
+            on_frontier[left[-1]] = True
+            left = left[(distinct[left] > distinct[left[-1]]).any(axis=1)]
     mask = np.zeros(len(points), dtype=np.bool_)
     mask[order] = on_frontier[np.cumsum(first_copy) - 1]
     return mask
@@ -401,25 +414,6 @@ def hypervolume(points: Any, reference: Any = (0.0, 0.0)) -> float:
     above = points[(points > corner).all(axis=1)] - corner
     widths, heights = above[np.argsort(-above[:, 0])].T
     return float(np.sum(-np.diff(widths, append=0.0) * np.maximum.accumulate(heights)))
-
-
-def _frontier_of_two(distinct: NDArray[np.float64]) -> Bools:
-    """Return the frontier of distinct points, sorted by the first objective, then the second."""
-    second = distinct[:, 1][::-1]
-    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], second]))[:-1]
-    on_frontier = second > best_before
-    on_frontier[:1] = True  # even at minus infinity
-    return on_frontier[::-1]
-
-
-def _frontier_of_many(distinct: NDArray[np.float64]) -> Bools:
-    """Return the frontier of distinct points in lexicographic order: only later points can dominate."""
-    on_frontier = np.zeros(len(distinct), dtype=np.bool_)
-    left = np.arange(len(distinct))
-    while len(left) > 0:
-        on_frontier[left[-1]] = True
-        left = left[(distinct[left] > distinct[left[-1]]).any(axis=1)]
-    return on_frontier
 
 
 def _as_points(points: Any) -> NDArray[np.float64]:

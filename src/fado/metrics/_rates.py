@@ -10,9 +10,9 @@ from fado._messages import insert_parameters, list_names
 from fado._typing import Bools, Floats, Integers
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
+    compared_groups,
     encode_predictions,
     encode_target,
-    leave_out,
     read_groups,
     rows_of_weight,
     warn_undefined,
@@ -276,18 +276,27 @@ def count_by_group(
     positive: Bools, predicted: Bools, codes: Integers, n_groups: int, weights: Floats | None = None
 ) -> GroupCounts:
     """Return the confusion counts of every group; with weights, their sums."""
-
-    def count(rows: Bools) -> Counts:
-        return np.bincount(codes[rows], None if weights is None else weights[rows], minlength=n_groups)
-
+    cells = ~positive, positive, ~positive & predicted, positive & predicted
     return GroupCounts(
-        count(~positive), count(positive), count(~positive & predicted), count(positive & predicted)
+        *(
+            np.bincount(codes[rows], None if weights is None else weights[rows], minlength=n_groups)
+            for rows in cells
+        )
     )
 
 
 def compared_counts(counts: GroupCounts, compared: Bools) -> GroupCounts:
     """Return the counts of the groups that ratios compare."""
     return GroupCounts(*(part[..., compared] for part in counts))
+
+
+def rates_from(rate: Rate, counts: GroupCounts, *, of_all: bool = False) -> Floats:
+    """Return a rate of every group, or over all of them; NaN without members."""
+    events, members = rate.counts(counts)
+    if of_all:
+        events, members = events.sum(axis=-1), members.sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(events / members, dtype=np.float64)
 
 
 def min_max_ratio(events: Counts, members: Counts) -> NDArray[np.float64]:
@@ -335,7 +344,7 @@ def _ratio(
     target = encode_target(y_true, pos_label)
     predicted = encode_predictions(y_pred, target)
     groups = read_groups(sensitive_features, len(predicted), unknown)
-    compared = ~leave_out(groups, min_group_size)
+    compared = compared_groups(groups, min_group_size)
     weights, positive, predicted, codes = rows_of_weight(
         weights_of(sample_weight, len(predicted)),
         target.positive,

@@ -8,15 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fado._typing import Floats
-from fado.metrics._intervals import (
-    ENOUGH_EXPECTED,
-    ENOUGH_SEEN,
-    ROUNDING,
-    TELLS_NOTHING,
-    lower_limits,
-    share_limits,
-    upper_limits,
-)
+from fado.metrics._intervals import ROUNDING, TELLS_NOTHING, has_enough, pair_limits, share_limits
 from fado.metrics._rates import RATIOS, GroupCounts
 
 _FOUR_OF_FIVE = 0.8  # of simulated tries are decided
@@ -24,7 +16,7 @@ _TRIES, _SEED = 4_000, 1
 _MANY = 300  # events
 _NEAR = 0.1  # half of all models are expected so near to a minimum, in logarithms
 _MOST_TIMES = 100.0  # as many rows
-_PRECISE = 1.05  # how close the number of rows is found
+_PRECISE = 1.05  # how close the number of rows is
 
 
 def least_times(share_decided: Callable[[float], float], most: float) -> float:
@@ -106,13 +98,7 @@ def rows_needed(counts: GroupCounts, lines: Mapping[str, float], error: float) -
 
     def share_decided(times: float) -> float:
         drawn = np.random.default_rng(_SEED).poisson(times * expected).astype(np.float64)
-        true_negatives, false_positives, false_negatives, true_positives = np.moveaxis(drawn, 1, 0)
-        many = GroupCounts(
-            true_negatives + false_positives,
-            false_negatives + true_positives,
-            false_positives,
-            true_positives,
-        )
+        many = _counts_of(drawn)
         held, missed = np.ones(n_draws, dtype=np.bool_), np.zeros(n_draws, dtype=np.bool_)
         for ratio, line in lines.items():
             low, high = _many_ratio_intervals(*RATIOS[ratio].counts(many), error)
@@ -133,18 +119,16 @@ def _counts_of(cells: Floats) -> GroupCounts:
 
 def _many_ratio_intervals(events: Floats, sizes: Floats, error: float) -> tuple[Floats, Floats]:
     """Return what `ratio_interval` gives for each row of counts, of shape (n_draws, n_groups)."""
+    everyone = np.arange(events.shape[1])
     with np.errstate(invalid="ignore", divide="ignore"):
-        pooled = events.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
-        enough = (pooled * sizes > ENOUGH_EXPECTED * (1 - 1e-9)) | (events > ENOUGH_SEEN * (1 - 1e-9))
-        shares = events / sizes
+        enough, shares = has_enough(events, sizes), events / sizes
         count = enough.sum(axis=1)
         n_pairs = np.maximum(count * (count - 1) // 2, 1)[:, np.newaxis]
-        pairs = enough[:, :, np.newaxis] & enough[:, np.newaxis] & ~np.eye(events.shape[1], dtype=np.bool_)
-        everyone = np.arange(events.shape[1])
-        low = lower_limits(
-            shares, *_quick_limits(shares, sizes, np.full_like(n_pairs, error, float)), everyone
-        )
-        high = upper_limits(shares, *_quick_limits(shares, sizes, error / n_pairs), everyone)
+        pairs = enough[:, :, np.newaxis] & enough[:, np.newaxis] & ~np.eye(len(everyone), dtype=np.bool_)
+        ends = _quick_limits(shares, sizes, np.full_like(n_pairs, error, float))
+        low = pair_limits(shares, *ends, everyone)
+        corrected_ends = _quick_limits(shares, sizes, error / n_pairs)
+        high = pair_limits(shares, *corrected_ends, everyone, upper=True)
     least = np.where(pairs, low, np.inf).min(axis=(1, 2))
     most = np.minimum(np.where(pairs, high, np.inf).min(axis=(1, 2)), 1.0)
     known = (count > 1) & ~(most - least > TELLS_NOTHING)

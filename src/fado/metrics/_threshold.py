@@ -63,7 +63,7 @@ class Budget:
         object.__setattr__(self, "limit", check_limit(self.kind, self.limit, subject))
 
     @classmethod
-    def read(cls, budget: Any, max_fpr: float = 0.05) -> Budget:
+    def read(cls, budget: Any, max_fpr: float = 0.05, *, threshold: float | None = None) -> Budget:
         """Return a budget from any of the forms that functions take.
 
         Parameters
@@ -72,6 +72,8 @@ class Budget:
             A pair is a tuple or a list, such as ``("top_k", 500)``. None is ``("fpr", max_fpr)``.
         max_fpr : float, default=0.05
             The share of negatives that may be predicted positive, if `budget` is None.
+        threshold : float, optional
+            A threshold that is given beside the budget; only a budget of kind ``"fpr"`` may have one.
 
         Returns
         -------
@@ -84,24 +86,33 @@ class Budget:
         >>> Budget.read(("selection_rate", 0.02))
         Budget(kind='selection_rate', limit=0.02)
         """
+        if threshold is not None and not isinstance(threshold, int | float | np.number):
+            raise TypeError(f"`threshold` must be a number, got {threshold!r}.")
+        if threshold is not None and np.isnan(threshold):
+            raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
         check_between("max_fpr", max_fpr)
         if budget is None:
             return cls("fpr", max_fpr)
-        if isinstance(budget, Budget):
-            return budget
-        if not isinstance(budget, tuple | list):
+        if not isinstance(budget, Budget | tuple | list):
             raise TypeError(
                 f"`budget` must be None, a Budget or a pair such as ('top_k', 500), got {budget!r}."
             )
-        if len(budget) != 2:
+        if not isinstance(budget, Budget):
+            if len(budget) != 2:
+                raise ValueError(
+                    "`budget` must be a pair of a kind and its limit, such as ('top_k', 500), "
+                    f"got {len(budget)} values ({budget!r})."
+                )
+            kind, limit = budget
+            if not isinstance(kind, str) or kind not in KINDS:
+                raise ValueError(f"`budget` must be of kind {' or '.join(map(repr, KINDS))}, got {kind!r}.")
+            budget = cls(kind, limit)
+        if threshold is not None and budget.kind != "fpr":
             raise ValueError(
-                "`budget` must be a pair of a kind and its limit, such as ('top_k', 500), "
-                f"got {len(budget)} values ({budget!r})."
+                f"`budget` {(budget.kind, budget.limit)} and `threshold` {threshold} both set the threshold; "
+                "pass only one of them."
             )
-        kind, limit = budget
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(f"`budget` must be of kind {' or '.join(map(repr, KINDS))}, got {kind!r}.")
-        return cls(kind, limit)
+        return budget
 
     def threshold(self, positive: Bools, scores: Floats, weights: Floats | None = None) -> float:
         """Return the lowest score that keeps the budget, or the next float above all scores.
@@ -136,7 +147,25 @@ class Budget:
             if self.limit >= len(scores):
                 return float(scores.min())
             weights = None
-        return _lowest_threshold(~self.counted(positive), scores, self.share(len(scores)), weights)
+        counted, share = self.counted(positive), self.share(len(scores))
+        ranked = scores[counted]
+        if weights is None:
+            # The largest number whose share is within the budget as floats compare: `int(0.29 * 100)` is 28,
+            # although 29 / 100 does not exceed 0.29.
+            allowed = int(share * len(ranked)) + 1
+            while allowed / len(ranked) > share:
+                allowed -= 1
+            first_over = len(ranked) - 1 - allowed
+            highest_refused = np.partition(ranked, first_over)[first_over]
+        else:
+            order = np.argsort(ranked, kind="stable")[::-1]
+            reached = np.cumsum(weights[counted][order])
+            # All together exceed any budget, so that there is a first one that does.
+            highest_refused = ranked[order[np.argmax(reached / reached[-1] > share)]]
+        above = scores[scores > highest_refused]
+        if len(above) == 0:
+            return float(np.nextafter(highest_refused, np.inf, dtype=scores.dtype))
+        return float(above.min())
 
     def counted(self, positive: Bools) -> Bools:
         """Return which rows the budget is a share of: the negatives, or all rows."""
@@ -240,7 +269,7 @@ def threshold_at_fpr(
     0.9
     """
     check_between("max_fpr", max_fpr)
-    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    positive, scores, weights, _ = read_scored(y_true, scores, pos_label, sample_weight)
     weights, positive, scores = rows_of_weight(weights, positive, scores)
     return Budget("fpr", max_fpr).threshold(positive, scores, weights)
 
@@ -267,12 +296,12 @@ def tpr_at_fpr(
     0.5
     """
     check_between("max_fpr", max_fpr)
-    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    positive, scores, weights, _ = read_scored(y_true, scores, pos_label, sample_weight)
     weights, positive, scores = rows_of_weight(weights, positive, scores)
     if scores.min() == scores.max():
         warn_undefined(f"`tpr_at_fpr` is undefined and set to NaN: all scores are {scores[0]}.")
         return float("nan")
-    threshold = _lowest_threshold(positive, scores, max_fpr, weights)
+    threshold = Budget("fpr", max_fpr).threshold(positive, scores, weights)
     detected = predicted_positive(scores[positive], threshold)
     return float(np.mean(detected) if weights is None else np.average(detected, weights=weights[positive]))
 
@@ -305,51 +334,6 @@ def predicted_positive(scores: Floats, threshold: float) -> Bools:
     precision = scores.dtype.type if np.issubdtype(scores.dtype, np.floating) else np.float64
     with np.errstate(over="ignore"):  # what the precision cannot hold is above every score
         return np.asarray(scores >= precision(threshold))
-
-
-def _lowest_threshold(
-    positive: Bools, scores: Floats, max_fpr: float, weights: Floats | None = None
-) -> float:
-    """Return the lowest score that keeps a budget of false positives, or the next float above all scores."""
-    negatives = scores[~positive]
-    if weights is None:
-        first_over = len(negatives) - 1 - allowed_false_positives(len(negatives), max_fpr)
-        highest_refused = np.partition(negatives, first_over)[first_over]
-    else:
-        order = np.argsort(negatives, kind="stable")[::-1]
-        reached = np.cumsum(weights[~positive][order])
-        # All negatives together exceed any budget, so that there is a first one that does.
-        highest_refused = negatives[order[np.argmax(reached / reached[-1] > max_fpr)]]
-    above = scores[scores > highest_refused]
-    if len(above) == 0:
-        return float(np.nextafter(highest_refused, np.inf, dtype=scores.dtype))
-    return float(above.min())
-
-
-def allowed_false_positives(n_negatives: int, max_fpr: float) -> int:
-    """Return the largest count whose rate is within the budget as floats compare.
-
-    ``int(0.29 * 100)`` is 28, although 29 / 100 does not exceed 0.29.
-    """
-    count = int(max_fpr * n_negatives) + 1
-    while count / n_negatives > max_fpr:
-        count -= 1
-    return count
-
-
-def budget_of(budget: Any, max_fpr: float, threshold: float | None) -> Budget:
-    """Read a budget, and refuse a threshold that is not a number, or that is given beside a budget."""
-    if threshold is not None and not isinstance(threshold, int | float | np.number):
-        raise TypeError(f"`threshold` must be a number, got {threshold!r}.")
-    if threshold is not None and np.isnan(threshold):
-        raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
-    read = Budget.read(budget, max_fpr)
-    if threshold is not None and read.kind != "fpr":
-        raise ValueError(
-            f"`budget` {(read.kind, read.limit)} and `threshold` {threshold} both set the threshold; "
-            "pass only one of them."
-        )
-    return read
 
 
 def check_limit(kind: str, limit: Any, subject: str) -> float:

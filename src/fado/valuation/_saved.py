@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import warn_user
-from fado._records import is_shallow, record_from, shorten
+from fado._records import is_shallow, shorten
 from fado._storage import Manifest, replacing
 from fado.tabular import TARGET, write_csv
 from fado.valuation._provenance import (
@@ -37,12 +37,9 @@ from fado.valuation._provenance import (
 )
 from fado.valuation._result import Valuation
 
-_Note = TypeVar("_Note")
-
 METADATA_KEY = b"fado.valuation"
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
-_OF_MANIFESTS = ("kind", "format", "digest")  # what all have
 _ENDINGS = (".parquet", ".csv")
 _FORMAT = 2
 _PROBABILITIES = "probabilities"
@@ -348,32 +345,6 @@ def _guessed(names: Sequence[str]) -> About | None:
 
 
 @dataclass(frozen=True)
-class PartNote:
-    """One part in the manifest of values in parts."""
-
-    file: str
-    rows: int
-    digest: str
-
-
-@dataclass(frozen=True)
-class DoneNote:
-    """The manifest of values in parts."""
-
-    parts: tuple[PartNote, ...]
-    description: str
-
-
-def open_note(manifest: Manifest, kind: type[_Note], folder: Path) -> _Note:
-    """Read the manifest of a directory as a record."""
-    told = {name: own for name, own in manifest.open(folder).items() if name not in _OF_MANIFESTS}
-    try:
-        return record_from(kind, told, f"a {manifest.what}")
-    except ValueError as error:
-        raise ValueError(f"{str(folder / manifest.name)!r} cannot be read: {error}") from error
-
-
-@dataclass(frozen=True)
 class StoredPart:
     """One file of values: its path, its number of rows, and the digest of its footer."""
 
@@ -443,8 +414,10 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], byt
         raise ValueError(
             f"The values in {str(folder)!r} are not finished: run the same command again to finish them."
         )
-    done = open_note(DONE, DoneNote, folder)
-    parts = [StoredPart(folder / Path(own.file).name, own.rows, own.digest) for own in done.parts]
+    done = DONE.open(folder)
+    parts = [
+        StoredPart(folder / Path(part["file"]).name, part["rows"], part["digest"]) for part in done["parts"]
+    ]
     for part in parts:
         name = repr(str(part.path))
         if not part.path.is_file():
@@ -459,7 +432,7 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], byt
                 f"{name} is another part, of another valuation, or damaged: put back the original file, or "
                 "delete it and run `value_files` again."
             )
-    return parts, done.description.encode()
+    return parts, done["description"].encode()
 
 
 def value_blocks(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fado import OnlineEntropy
-from fado.valuation.online._state import FALSE_ALARMS, Pool, Reference, check_drift
+from fado.valuation.online._drift import FALSE_ALARMS, Pool, Reference, check_drift
 
 
 def test_a_reference_sums_doubts_up():

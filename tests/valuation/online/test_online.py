@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fado import OnlineEntropy, OutOfBagEntropy
 from fado.tabular import column_from, read_problem
-from fado.valuation.online._online import what_is_lacking
-from fado.valuation.online._state import has_new_label
+from fado.valuation.online._online import has_new_label, what_is_lacking
 
 NAMES = ["values", "standard_error", "counts", "agreement", "epistemic"]
 

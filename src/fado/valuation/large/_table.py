@@ -326,7 +326,7 @@ class TablePass:
         self._source = source
         self._roles = roles
         self._seen = [Classes(name) for name in roles.names]
-        self._pattern = LabelPattern()
+        self.pattern = LabelPattern()  # of the target's labels
 
     def blocks(self, most_rows: int, *, progress: bool) -> Iterator[TableBlock]:
         """Read all rows in blocks of this size; invalid targets, weights and groups raise an error."""
@@ -350,6 +350,10 @@ class TablePass:
                 )
         return variables
 
+    def numbered(self) -> list[Variable]:
+        """Return the target and the attributes; their rows are the labels in the order of their codes."""
+        return [own.numbered() for own in self._seen]
+
     def labels(self) -> list[tuple[Any, ...] | None]:
         """Return the labels of the target and of each attribute in the order of their codes.
 
@@ -359,7 +363,7 @@ class TablePass:
 
     def target_pattern(self) -> str | None:
         """Return a digest of which rows share a label of the target; None for numbers."""
-        return self._pattern.hexdigest() if self._seen[0].variable().kind == "classes" else None
+        return self.pattern.hexdigest() if self._seen[0].variable().kind == "classes" else None
 
     def _block(self, part: SourcePart, table: pa.Table) -> TableBlock:
         columns, where = self._roles.variables(table), str(part.file.path)
@@ -372,7 +376,7 @@ class TablePass:
             )
         rows = np.arange(self.n_rows, self.n_rows + table.num_rows, dtype=np.int64)
         codes = [own.add(column) for own, column in zip(self._seen, columns, strict=True)]
-        self._pattern.add(codes[0])
+        self.pattern.add(codes[0])
         self.n_rows += table.num_rows
         return TableBlock(part, rows, table, codes)
 

@@ -4,40 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
-from fado._messages import insert_parameters, warning_once
+from fado._messages import insert_parameters, warn_user, warning_once
 from fado.tabular import (
     TARGET,
+    UNSEEN,
+    Column,
     Problem,
     Table,
     join_problems,
+    label_codes,
     protected_columns,
     read_problem,
 )
-from fado.valuation._base import make_valuator, valuator_parameters
+from fado.valuation._base import valuator_parameters
 from fado.valuation._result import Valuation
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
-from fado.valuation.online._state import (
-    FEWEST_ROWS,
-    DriftCheck,
-    State,
-    after_batch,
-    read,
-    rebuilt,
-    warn_of_changes,
-    write,
-)
+from fado.valuation.online._drift import DriftCheck, Reference, check_drift
+from fado.valuation.online._state import State, blank_columns, read, write
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_FEWEST_ROWS = 5  # of which a fifth can be out of bag
 _EARLY = 100  # rows; with fewer, a variable with almost a class per row may be continuous
+_MOST_CHECKS = 10_000  # that are remembered
 
 
 @insert_parameters(valuator_parameters)
@@ -120,10 +117,15 @@ class OnlineEntropy(BaseEstimator):
             (by these models), ``batches_seen`` and ``rows_seen``. Before there are models, all values are
             NaN with counts of 0; `waits_for_` describes what is missing.
         """
-        table = Table.from_input(_as_dense(X))
-        state = self._state
+        table, state = Table.from_input(_as_dense(X)), self._state
         if state.models is None or table.n_rows == 0:
-            valuation = _unknown(table, self._variables(table, sensitive_features))
+            if state.window is None:
+                names = [TARGET, *(column.name for column, _ in protected_columns(sensitive_features, table))]
+            else:
+                names = [column.name for column in state.window.sources]
+            unknown = {name: np.full(table.n_rows, np.nan) for name in names}
+            counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in names}
+            valuation = Valuation(unknown, unknown, counts, unknown, unknown, index=table.index)
         else:
             valuation = state.models.value(
                 state.as_learnt(table),
@@ -186,12 +188,13 @@ class OnlineEntropy(BaseEstimator):
             If drift is detected, with every batch in which it lasts; or if a variable changes from classes to
             continuous or back. Warnings of the training are given once.
         """
-        most = check_count("window", self.window, FEWEST_ROWS, MOST_ROWS)
+        most = check_count("window", self.window, _FEWEST_ROWS, MOST_ROWS)
         refresh = check_share("refresh", self.refresh)
         if Table.from_input(_as_dense(X)).n_rows == 0:
             return self
         before = self._state
-        with warning_once(self.__dict__.setdefault("_said", set())):
+        self._warned: set[str] = getattr(self, "_warned", set())
+        with warning_once(self._warned):
             batch = window = read_problem(
                 _as_dense(X),
                 y,
@@ -202,12 +205,29 @@ class OnlineEntropy(BaseEstimator):
             )
             if before.window is not None:
                 window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
-            last = np.arange(max(window.n_rows - most, 0), window.n_rows)
-            window = window.take(last, alone=True)
-            state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
-            due = state.models is None or state.waiting >= refresh * state.models.n_rows
-            self._take_over(state, build=urgent or due)
-        warn_of_changes(before, self._state)
+            state = replace(
+                before,
+                window=_last_rows(window, most),
+                waiting=before.waiting + batch.n_rows,
+                batches=before.batches + 1,
+                rows=before.rows + batch.n_rows,
+            )
+            due = before.models is None or state.waiting >= refresh * before.models.n_rows
+            state, urgent = self._check_batch(state, batch, (y, sensitive_features))
+            self._take_over(state, train=due or urgent)
+        for check in self._state.checks:
+            if check.drift and check.batch > before.batches:
+                warn_user(
+                    f"Drift in batch {check.batch}: the uncertainty about labels of {check.variable!r} is "
+                    f"{check.loss:.3f} on average, and was {check.expected:.3f} before "
+                    f"({check.statistic:.1f} standard errors). Models are retrained with the new rows; if "
+                    "older rows no longer apply, drop them with `forget`."
+                )
+        for name, (old, new) in _changed_kinds(before.models, self._state.models).items():
+            warn_user(
+                f"Variable {name!r} was valued as {old} and is now valued as {new}, by the number of its "
+                f'labels: set `kinds={{{name!r}: "classes"}}` or "continuous", whichever it is.'
+            )
         return self
 
     def forget(self, keep: int) -> Self:
@@ -226,12 +246,12 @@ class OnlineEntropy(BaseEstimator):
         self
         """
         keep = check_count("keep", keep, 1, MOST_ROWS)
-        if (window := self._state.window) is not None:
-            last = np.arange(max(window.n_rows - keep, 0), window.n_rows)
-            state = replace(self._state, window=window.take(last, alone=True), pools={})
-            if state.models is not None:
-                state = replace(state, waiting=state.models.n_rows)  # they are due, if not now then next
-            self._take_over(state, build=True)
+        state = self._state
+        if state.window is not None:
+            # the models are due, if not now then with the next batch
+            waiting = state.waiting if state.models is None else state.models.n_rows
+            state = replace(state, window=_last_rows(state.window, keep), pools={}, waiting=waiting)
+            self._take_over(state, train=True)
         return self
 
     @property
@@ -262,9 +282,8 @@ class OnlineEntropy(BaseEstimator):
         """
         import pandas as pd
 
-        return pd.DataFrame(
-            [vars(check) for check in self._state.checks], columns=list(DriftCheck.__dataclass_fields__)
-        )
+        columns = [field.name for field in fields(DriftCheck)]
+        return pd.DataFrame([vars(check) for check in self._state.checks], columns=columns)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write the window, the models and the settings into a directory, completely or not at all.
@@ -316,42 +335,76 @@ class OnlineEntropy(BaseEstimator):
         """
         settings, state, seed = read(directory, estimators)
         online = cls(estimators, **settings, random_state=seed, n_jobs=n_jobs, progress=progress)
-        online._known = state
+        online._learnt = state
         if seed is not None:
             online.seed_ = seed
         return online
 
     @property
     def _state(self) -> State:
-        state: State = self.__dict__.get("_known", State())
+        state: State = getattr(self, "_learnt", State())
         return state
 
-    def _take_over(self, state: State, *, build: bool) -> None:
+    def _check_batch(self, state: State, batch: Problem, labels: tuple[Any, Any]) -> tuple[State, bool]:
+        """Check a batch of the window for drift; return also whether models must be retrained at once.
+
+        `labels` are the batch's target and protected attributes, as they were given. Models must be retrained
+        if they miss something: a label that they do not know, or drift.
+        """
+        models, window = state.models, state.window
+        if models is None or window is None or has_new_label(batch.sources[0], models.classes(TARGET)):
+            return state, True
+        valued = models.value(
+            state.as_learnt(batch.table), *labels, unknown=batch.unknown, n_jobs=self.n_jobs
+        )
+        doubts = {name: 1.0 - valued.field("agreement", name) for name in models.variables}
+        pools, checks = check_drift(doubts, state.references, state.pools, state.batches)
+        state = replace(state, pools=pools, checks=(*state.checks, *checks)[-_MOST_CHECKS:])
+        strange = any(has_new_label(column, models.classes(column.name)) for column in window.sources)
+        return state, strange or any(check.drift for check in checks)
+
+    def _take_over(self, state: State, *, train: bool) -> None:
         """Train models, if it is time and there are enough rows, and only then change anything."""
         seed = getattr(self, "seed_", None)
         seed = seed_from(self.random_state) if seed is None else seed
-        if build and state.window is not None and not what_is_lacking(state.window, self.kinds):
-            state = rebuilt(state, state.window, self._valuator(seed))
-        self.seed_, self._known = seed, state
+        if train and state.window is not None and not what_is_lacking(state.window, self.kinds):
+            settings = self.get_params(deep=False)
+            del settings["window"], settings["refresh"]
+            valuator = OutOfBagEntropy(**{**settings, "random_state": seed, "keep_models": True})
+            valuation, models = valuator.fit_problem(state.window).valuation_, valuator.models_
+            changed = _changed_kinds(state.models, models)
+            state = replace(
+                state,
+                models=models,
+                references={
+                    name: Reference.of(1.0 - valuation.field("agreement", name)) for name in models.variables
+                },
+                blank=blank_columns(state.window.table),
+                version=state.version + 1,
+                waiting=0,
+                pools={name: pool for name, pool in state.pools.items() if name not in changed},
+            )
+        self.seed_, self._learnt = seed, state
 
-    def _valuator(self, seed: int) -> OutOfBagEntropy:
-        settings = {**self.get_params(deep=False), "random_state": seed, "keep_models": True}
-        valuator: OutOfBagEntropy = make_valuator("oob", **settings)
-        return valuator
 
-    def _variables(self, table: Table, sensitive_features: Any) -> list[str]:
-        """Name the variables: those of the window or, before there is one, of the given rows."""
-        window = self._state.window
-        if window is not None:
-            return [column.name for column in window.sources]
-        return [TARGET, *(column.name for column, _ in protected_columns(sensitive_features, table))]
+def _last_rows(problem: Problem, most: int) -> Problem:
+    """Return the last rows, without the rest of their tables."""
+    return problem.take(np.arange(max(problem.n_rows - most, 0), problem.n_rows), alone=True)
 
 
-def _unknown(table: Table, variables: Sequence[str]) -> Valuation:
-    """Return the valuation of rows without models."""
-    unknown = {name: np.full(table.n_rows, np.nan) for name in variables}
-    counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in variables}
-    return Valuation(unknown, unknown, counts, unknown, unknown).with_rows(table.index, None)
+def _changed_kinds(
+    before: ValuationModels | None, after: ValuationModels | None
+) -> dict[str, tuple[str, str]]:
+    """Return the variables whose kind differs between models, with both kinds."""
+    if before is None or after is None:
+        return {}
+    pairs = [(old.variable, new.variable) for old, new in zip(before.kept, after.kept, strict=True)]
+    return {old.name: (old.kind, new.kind) for old, new in pairs if old.kind != new.kind}
+
+
+def has_new_label(column: Column, classes: tuple[Any, ...]) -> bool:
+    """Return whether a column has a label that is not among these classes; numbers have no classes."""
+    return bool(classes) and bool((label_codes(column, classes) == UNSEEN).any())
 
 
 def _as_dense(X: Any) -> Any:
@@ -370,8 +423,8 @@ def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
     >>> what_is_lacking(read_problem([[0.0]] * 6, [1, 1, 1, 1, 1, 1]), None)
     "a second label of 'y'"
     """
-    if problem.n_rows < FEWEST_ROWS:
-        return f"{FEWEST_ROWS} rows"
+    if problem.n_rows < _FEWEST_ROWS:
+        return f"{_FEWEST_ROWS} rows"
     for variable in problem.with_kinds(kinds).variables:
         distinct = len(variable.classes)
         if variable.kind == "continuous":
