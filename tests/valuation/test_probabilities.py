@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from fado.tabular import Variable
-from fado.valuation._probabilities import Moments, normalised_entropy, own_label_probability, what_is_wrong
+from fado.valuation._probabilities import Moments, label_probability, normalised_entropy, what_is_wrong
+
+TWO = Variable("z", "classes", np.array([0, 1, 1]), ("a", "b"))
+THREE = Variable("z", "classes", np.array([0, 1, 2]), ("a", "b", "c"))
+NUMBER = Variable("z", "continuous", np.array([0.0, 1.0, 2.5]))
 
 
 def both(p):
@@ -53,9 +57,9 @@ def test_equals_scipy(n_classes):
     np.testing.assert_allclose(normalised_entropy(p), expected, rtol=0, atol=1e-12)
 
 
-def test_own_label_probability():
+def test_label_probability():
     p = np.array([[0.2, 0.8], [0.7, 0.3]])
-    np.testing.assert_allclose(own_label_probability(p, np.array([0, 1])), [0.2, 0.3])
+    np.testing.assert_allclose(label_probability(p, np.array([0, 1])), [0.2, 0.3])
 
 
 # --- averages over models
@@ -66,41 +70,38 @@ def test_equals_numpy(values):
     moments = Moments(1)
     for value in values:
         moments.add(np.array([0]), np.array([value]), np.array([1 - value]))
-    np.testing.assert_allclose(moments.mean, np.mean(values), atol=1e-12)
-    np.testing.assert_allclose(
-        moments.standard_error, np.std(values, ddof=1) / np.sqrt(len(values)), atol=1e-9
-    )
-    np.testing.assert_allclose(moments.agreement, 1 - np.mean(values), atol=1e-12)
+    finished = moments.finish(TWO)
+    np.testing.assert_allclose(finished["values"], np.mean(values), atol=1e-12)
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    np.testing.assert_allclose(finished["standard_error"], error, atol=1e-9)
+    np.testing.assert_allclose(finished["agreement"], 1 - np.mean(values), atol=1e-12)
 
 
 def test_a_row_scored_once_has_no_standard_error():
     moments = Moments(2)
     moments.add(np.array([1]), np.array([0.25]), np.array([0.5]))
-    np.testing.assert_array_equal(moments.count, [0, 1])
-    np.testing.assert_array_equal(moments.mean, [np.nan, 0.25])
-    assert np.isnan(moments.standard_error).all()
+    finished = moments.finish(TWO)
+    np.testing.assert_array_equal(finished["counts"], [0, 1])
+    np.testing.assert_array_equal(finished["values"], [np.nan, 0.25])
+    assert np.isnan(finished["standard_error"]).all()
 
 
 def test_a_failed_prediction_is_not_a_value_of_zero():
     moments = Moments(2)
     moments.add(np.array([0, 1]), np.array([np.nan, 0.5]), np.array([np.nan, 0.5]))
-    assert np.isnan(moments.mean[0])
-    assert moments.count[0] == 0
-    assert moments.mean[1] == 0.5
+    finished = moments.finish(TWO)
+    np.testing.assert_array_equal(finished["values"], [np.nan, 0.5])
+    np.testing.assert_array_equal(finished["counts"], [0, 1])
 
 
 def test_equal_values_have_no_error():
     moments = Moments(1)
     for _ in range(5):
         moments.add(np.array([0]), np.array([0.1]), np.array([0.1]))
-    assert moments.standard_error[0] < 1e-16
+    assert moments.finish(TWO)["standard_error"][0] < 1e-16
 
 
 # --- predictions that are none
-
-TWO = Variable("z", "classes", np.array([0, 1, 1]), ("a", "b"))
-THREE = Variable("z", "classes", np.array([0, 1, 2]), ("a", "b", "c"))
-NUMBER = Variable("z", "continuous", np.array([0.0, 1.0, 2.5]))
 
 
 @pytest.mark.parametrize(

@@ -484,7 +484,8 @@ class EffectModels:
             of_new_rows(provenance, y_given=codes is not None),
             agreement,
         )
-        return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
+        pattern = None if codes is None else target_pattern(codes)
+        return valuation.with_rows(table.index, target_pattern=pattern)
 
     def by_label(self, table: Table, share: Floats | None = None) -> LabelEffects:
         """Return the effects of rows at either label.
