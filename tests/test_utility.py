@@ -175,9 +175,6 @@ def test_utilities_can_be_copied_pickled_and_written_down(kind, betas):
     assert copy.deepcopy(utility) == utility
     assert pickle.loads(pickle.dumps(utility)) == utility
     assert eval(repr(utility)) == utility
-
-
-def test_repr():
     assert repr(LinearUtility(alpha=0.5)) == "LinearUtility(alpha=0.5)"
     shown = "CobbDouglasUtility(alpha=0.0, betas={'age': 1.0, 'sex': 0.5})"
     assert repr(CobbDouglasUtility(alpha=0, betas={"age": 1, "sex": 0.5})) == shown

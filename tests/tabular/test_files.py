@@ -5,13 +5,11 @@ import gzip
 import lzma
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fado import OutOfBagEntropy
 from fado.tabular import Table, open_source, read_table, reader_of
 
 PLAIN = b"age,sex,note\n30,f,x\n31,m,y z\n"
@@ -194,23 +192,6 @@ def test_a_named_index_is_a_column_and_a_warning_says_so(tmp_path):
     assert list(table.to_pandas().columns) == ["a", "sex", "id", "branch"]
     held = Table.from_input(pq.read_table(tmp_path / "d.parquet"))
     assert held.names == list(held.to_pandas().columns) == ["a", "sex", "id", "branch"]
-
-
-def test_a_pipeline_sees_the_named_index_of_an_arrow_table():
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=80)}, index=pd.Index(np.arange(80.0), name="id"))
-    y = (frame["a"] + rng.normal(size=80) > 0).to_numpy()
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    held, plain = pa.Table.from_pandas(frame), frame.reset_index()[["a", "id"]]
-    found, expected = (
-        OutOfBagEntropy(model, n_bags=5, random_state=0, n_jobs=1).fit(X, y).valuation_["y"]
-        for X in (held, plain)
-    )
-    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.fixture

@@ -75,11 +75,6 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array])
-def test_flags(form):
-    np.testing.assert_array_equal(value(form(COUNTS > 0)), value((COUNTS > 0).astype(int)))
-
-
 COLUMNS = {
     "big-endian": lambda a: a.astype(">i8"),
     "longdouble": lambda a: a.astype(np.longdouble),
@@ -104,38 +99,3 @@ GIVEN |= {f"scores, {number}": {"scores": form(SCORES)} for number, form in enum
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 def test_values_samples_and_metrics_do_not_depend_on_the_form(given):
     check(**given)
-
-
-def test_bands_of_numbers_are_targets_and_attributes():
-    bands, groups = pd.cut(Y, [-1, 0, 1]), pd.Series(pd.cut(Z, [-1, 0, 1]), name="z")
-    np.testing.assert_array_equal(value(y=bands), PLAIN[0])
-    np.testing.assert_array_equal(value(z=groups), PLAIN[0])
-    np.testing.assert_array_equal(sample(y=bands, z=groups), PLAIN[1])
-    assert validated(z=groups) == PLAIN[2]
-
-
-NUMBERED = pd.DataFrame(COUNTS).assign(**{"z": Z}).set_axis([10, 11, 12, 13, 3], axis=1)
-
-
-@pytest.mark.parametrize("name", [3, np.int64(3), "3", [3], ["3"], (3,)], ids=repr)
-def test_columns_whose_names_are_numbers_are_attributes(name):
-    valuator = OutOfBagEntropy(n_bags=3, unseen_fraction=0.4, random_state=0)
-    by_name = valuator.fit(NUMBERED, Y, sensitive_features=name).valuation_
-    by_text = valuator.fit(NUMBERED.rename(columns=str), Y, sensitive_features="3").valuation_
-    assert by_name.protected == ["3"]
-    assert valuator.excluded_columns_ == {"3": ["3"]}
-    np.testing.assert_array_equal(by_name.values, by_text.values)
-    np.testing.assert_array_equal(sample(NUMBERED, z=name), PLAIN[1])
-
-
-@pytest.mark.parametrize(
-    ("X", "name", "message"),
-    [
-        (NUMBERED, 4, "names 4, which is not a column of X"),
-        (COUNTS, 4, "names 4, which is not a column of X"),
-        (NUMBERED.assign(**{"3": 1 - Z}), 3, "names 3, which 2 columns of X are called"),
-    ],
-)
-def test_numbers_that_name_no_column_or_two_are_no_attribute(X, name, message):
-    with pytest.raises(ValueError, match=f"`sensitive_features` {message}"):
-        value(X, z=name)

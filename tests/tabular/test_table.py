@@ -1,7 +1,6 @@
 """Tables of every library, and rows by position, mask or fold."""
 
 import datetime
-import decimal
 
 import numpy as np
 import pandas as pd
@@ -71,15 +70,6 @@ def test_numpy_matrices_have_numbered_columns(matrix):
     assert (first.numbers()[0] != first.numbers()[0]) == np.ma.isMaskedArray(matrix)
 
 
-def test_categories_are_sorted_levels_whatever_their_order():
-    column = column_from("c", pd.Series(pd.Categorical(["x", "a"], categories=["x", "unused", "a"])))
-    assert column.levels == ("a", "x")
-    np.testing.assert_array_equal(column.codes(), [1, 0])
-    numbers = column_from("c", pd.Series(pd.Categorical([3, 1])))
-    assert numbers.levels == ("1", "3")
-    assert numbers.labels == (1, 3)
-
-
 def encoded_parts(*parts):
     return pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
 
@@ -105,11 +95,6 @@ def test_categories_in_parts_missing_repeated_or_unused(values, codes, levels):
     column = column_from("c", values)
     assert column.data.to_pylist() == codes
     assert column.levels == levels
-
-
-def test_rows_are_known_by_position_not_by_index():
-    frame = pd.DataFrame({"a": [1, 2, 3]}, index=[7, 7, 5])
-    np.testing.assert_array_equal(Table.from_input(frame).columns[0].numbers(), [1, 2, 3])
 
 
 def test_a_digest_is_of_the_contents_alone():
@@ -155,11 +140,6 @@ DATES, NESTED = "'c' holds dates or times .*turn it into numbers", "Column 'c' h
 def test_what_models_cannot_use_is_refused_by_name(values, message):
     with pytest.raises((ValueError, TypeError), match=message):
         column_from("c", values)
-
-
-def test_decimals_and_all_missing_columns_are_numbers():
-    assert column_from("c", [decimal.Decimal("1.5")]).numbers()[0] == 1.5
-    assert np.isnan(column_from("c", [None, None]).numbers()).all()
 
 
 @pytest.mark.parametrize(
@@ -210,16 +190,6 @@ def test_columns_are_read_when_they_are_needed_and_once(library, monkeypatch):
     assert sorted(read) == ["flag", "number", "text", "whole"]
 
 
-def test_columns_that_are_not_read_may_hold_anything():
-    frame = pd.DataFrame({"a": [1, 2], "when": pd.Timestamp("2020-01-01"), "lists": [[1], [2]]})
-    table = Table.from_input(frame)
-    assert table.n_rows == 2
-    np.testing.assert_array_equal(table.column(0).numbers(), [1, 2])
-    with pytest.raises(ValueError, match="Column 'when' holds dates or times"):
-        table.column(1)
-    assert Table.from_input(np.array([[object()], [1]])).n_rows == 2
-
-
 def test_rows_are_taken_by_position_and_categories_keep_their_codes():
     frame = pd.DataFrame({"a": ["x", "y", "x"], "n": [1, 2, 3]}, index=[9, 9, 9])
     taken = Table.from_input(frame).take(np.array([1, 1]))
@@ -228,13 +198,6 @@ def test_rows_are_taken_by_position_and_categories_keep_their_codes():
     assert taken.column(0).codes().tolist() == [1, 1]
     assert taken.column(1).numbers().tolist() == [2, 2]
     assert taken.to_pandas()["a"].tolist() == ["y", "y"]
-
-
-def test_lazy_tables_are_read_in_full():
-    table = Table.from_input(pl.LazyFrame({"a": [1, 2], "b": ["x", "y"]}))
-    assert table.names == ["a", "b"]
-    assert table.n_rows == 2
-    assert table.column(1).levels == ("x", "y")
 
 
 @pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array])
@@ -247,16 +210,6 @@ def test_sparse_matrices_of_any_numbers_are_sparse_floats(form, dtype):
     assert table.column(1).numbers().tolist() == [1.0, 0.0]
     assert table.source.dtype == np.float64
     assert table.take(np.array([1])).source.toarray().tolist() == [[1.0, 0.0]]
-
-
-def test_read_only_memory_maps_are_not_written_to(tmp_path):
-    np.save(tmp_path / "x.npy", np.array([[2, 1], [1, 2], [2, 2]]))
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    column = Table.from_input(mapped).column(0)
-    codes, entries = column.encode()
-    assert codes.tolist() == [1, 0, 1]
-    assert list(entries) == [1, 2]
-    assert not mapped.flags.writeable
 
 
 @pytest.mark.parametrize("library", list(tables()))

@@ -120,28 +120,6 @@ def encoded(**attributes):
     return [variable_from(column_from(name, values)) for name, values in attributes.items()]
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        SEX,
-        np.array(SEX),
-        pd.Series(SEX, index=[7, 7, 0, 1]),
-        pd.Series(SEX, dtype="category"),
-        pd.DataFrame({"sex": SEX}),
-        pl.Series(SEX),
-        pl.DataFrame({"sex": SEX}),
-        pa.array(SEX),
-        pa.table({"sex": SEX}),
-        {"sex": SEX},
-    ],
-    ids=lambda column: f"{type(column).__module__}.{type(column).__name__}",
-)
-def test_one_attribute_of_any_library(column):
-    groups = groups_of(column)
-    assert groups.codes.tolist() == [1, 0, 0, 1]
-    assert groups.names == ("'f'", "'m'")
-
-
 def test_several_attributes_are_crossed_into_the_combinations_that_occur():
     groups = groups_of({"sex": SEX, "old": OLD})
     assert groups.codes.tolist() == [2, 1, 0, 2]
