@@ -113,10 +113,24 @@ class BaseUtility(BaseEstimator):
             attribute and `alpha` is below 1, or if the utility does not take negative values and gets some.
         """
         self._check()
-        betas = self._betas_of(list(valuation.protected))
-        v_y = self._values(valuation, "y")
+        protected = list(valuation.protected)
+        betas = self.betas
+        if betas is None:
+            if not protected and self.alpha < 1:
+                raise ValueError(
+                    f"The valuation has no protected attribute, and alpha={self.alpha} needs one: value the "
+                    "rows with `sensitive_features`, or set `alpha=1`."
+                )
+            betas = _shared_betas(self.alpha, protected)
+        for name in map(str, betas):
+            if name not in protected:
+                raise ValueError(
+                    f"`betas` names {name!r}, which is not one of the valuation's protected attributes "
+                    f"{protected}."
+                )
         return self._combine(
-            (float(self.alpha), v_y), [(beta, self._values(valuation, name)) for name, beta in betas.items()]
+            (float(self.alpha), self._values(valuation, "y")),
+            [(float(beta), self._values(valuation, str(name))) for name, beta in betas.items()],
         )
 
     @abstractmethod
@@ -157,22 +171,6 @@ class BaseUtility(BaseEstimator):
             )
         spread = float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
         return values / spread if spread > 0 else values
-
-    def _betas_of(self, protected: list[str]) -> dict[str, float]:
-        if self.betas is not None:
-            for name in map(str, self.betas):
-                if name not in protected:
-                    raise ValueError(
-                        f"`betas` names {name!r}, which is not one of the valuation's protected attributes "
-                        f"{protected}."
-                    )
-            return {str(name): float(beta) for name, beta in self.betas.items()}
-        if not protected and self.alpha < 1:
-            raise ValueError(
-                f"The valuation has no protected attribute, and alpha={self.alpha} needs one: value the rows "
-                "with `sensitive_features`, or set `alpha=1`."
-            )
-        return _shared_betas(self.alpha, protected)
 
     def __repr__(self) -> str:
         shown = [f"alpha={float(self.alpha)}"]
@@ -260,7 +258,7 @@ class LinearUtility(BaseUtility):
     """
 
     def _combine(self, performance: tuple[float, Floats], fairness: Terms) -> Floats:
-        return _weighted(*performance) + _weighted_sum(fairness)
+        return np.asarray(_weighted_sum([performance]) + _weighted_sum(fairness))
 
 
 @register_utility("difference")
@@ -296,7 +294,7 @@ class DifferenceUtility(BaseUtility):
         return LinearUtility(self.alpha) if self.alpha == 1 and self.betas is None else self
 
     def _combine(self, performance: tuple[float, Floats], fairness: Terms) -> Floats:
-        return _weighted(*performance) - _weighted_sum(fairness)
+        return np.asarray(_weighted_sum([performance]) - _weighted_sum(fairness))
 
 
 @register_utility("cobb-douglas")
@@ -341,12 +339,8 @@ class CobbDouglasUtility(BaseUtility):
 
 
 def _weighted_sum(terms: Terms) -> Floats | float:
-    return sum((_weighted(weight, values) for weight, values in terms), 0.0)
-
-
-def _weighted(weight: float, values: Floats) -> Floats:
-    """Weigh values; a weight of 0 leaves them out, even where they are NaN."""
-    return weight * values if weight else np.zeros(len(values))
+    """Add weighted values; a weight of 0 leaves them out, even where they are NaN."""
+    return sum((weight * values if weight else np.zeros(len(values)) for weight, values in terms), 0.0)
 
 
 def _shared_betas(alpha: float, names: Sequence[str]) -> dict[str, float]:
