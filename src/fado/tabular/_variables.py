@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -295,7 +296,7 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """The number of rows of each group."""
         return np.bincount(self.codes, minlength=len(self))
@@ -470,6 +471,8 @@ def _groups_of(variable: Variable, *, quarters: bool, appearance: bool) -> Group
     titles = tuple(str(label) for label in variable.classes)
     unknown = len(titles) - 1 if variable.has_missing else None
     groups = Groups(variable.labels.astype(np.int64), tuple(names), titles, unknown)
+    if not appearance and groups.sizes.all():
+        return groups
     order = np.flatnonzero(groups.sizes)
     if appearance:
         codes = variable.labels
