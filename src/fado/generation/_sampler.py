@@ -20,7 +20,7 @@ from fado._memory import check_room_for
 from fado._messages import insert_parameters, list_names, warn_user
 from fado._typing import Bools, Floats, Integers
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
-from fado.interventions import BaseIntervention, TrainingSet, warn_of_small
+from fado.interventions import REQUESTS, BaseIntervention, TrainingSet, warn_of_small
 from fado.tabular import (
     MIN_GROUP_SIZE,
     Groups,
@@ -133,11 +133,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
 
     uses_values = True
     _sampling_type = "over-sampling"
-    __metadata_request__fit_resample: ClassVar = {
-        "sensitive_features": True,
-        "unknown": True,
-        "valuation": True,
-    }
+    __metadata_request__fit_resample: ClassVar = REQUESTS
     synthetic_: npt.NDArray[np.bool_]
     parents_: npt.NDArray[np.intp]
     sensitive_features_: Any
@@ -297,7 +293,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
                 "it with another if it is small, or lower `strength`."
             )
 
-    def _learned(
+    def _fitted(
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         parents = np.asarray(chosen.parents)
@@ -306,7 +302,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         weights = None
         if sample_weight is not None:
             weights = np.r_[sample_weight, cells.mean_weight[labels.codes[parents], groups.codes[parents]]]
-        return super()._learned(chosen, labels, groups, sample_weight) | {
+        return super()._fitted(chosen, labels, groups, sample_weight) | {
             "parents_": parents,
             "synthetic_": np.arange(len(labels.codes) + len(parents)) >= len(labels.codes),
             "sampling_strategy_": dict(zip(labels.classes, counts.tolist(), strict=True)),
@@ -315,7 +311,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         }
 
     def _utilities(
-        self, problem: Problem, valuation: Any, given: dict[str, Any]
+        self, problem: Problem, valuation: Any, arguments: dict[str, Any], utility: Any = None
     ) -> tuple[Any, Floats | None]:
         _, plan = self._plan(problem.labels, problem.groups, problem.sample_weight)
         needed = int(plan.made.sum()) * (_BYTES_OF_A_ROW + _BYTES_OF_AN_ENTRY * problem.table.n_columns)
@@ -326,8 +322,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             return None, None  # no rows will be made, so no values are needed
         if self.utility is None and not problem.protected:
             alone = clone(self).set_params(utility=LinearUtility(alpha=1.0))  # there are no groups
-            return alone._utilities(problem, valuation, given)
-        return super()._utilities(problem, valuation, given)
+            return alone._utilities(problem, valuation, arguments)
+        return super()._utilities(problem, valuation, arguments, utility)
 
     def _check_settings(self) -> None:
         check_share("strength", self.strength)
