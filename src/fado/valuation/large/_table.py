@@ -271,12 +271,13 @@ class Combinations:
     array([0, 1, 0])
     >>> joint.add([np.array([1, 1]), np.array([0, 1])])
     array([1, 2])
-    >>> joint.seen
-    [(0, 0), (1, 0), (1, 1)]
+    >>> joint.seen, joint.sizes
+    ([(0, 0), (1, 0), (1, 1)], array([2, 2, 1]))
     """
 
     def __init__(self) -> None:
         self._places: dict[tuple[int, ...], int] = {}
+        self.sizes = np.zeros(0, dtype=np.int64)  # how many rows each combination has
 
     @property
     def seen(self) -> list[tuple[int, ...]]:
@@ -301,7 +302,11 @@ class Combinations:
         seen = np.column_stack([own[first[found]] for own in codes]).tolist()
         places = np.zeros(n_joint, dtype=np.int64)
         places[found] = [self._places.setdefault(tuple(own), len(self._places)) for own in seen]
-        return places[joint]
+        added = places[joint]
+        sizes = np.bincount(added, minlength=len(self))
+        sizes[: len(self.sizes)] += self.sizes
+        self.sizes = sizes
+        return added
 
 
 class TableBlock(NamedTuple):
