@@ -243,7 +243,7 @@ def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
 
 def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> None:
     """Refuse values of other attributes, another number of rows, or another target."""
-    check_variables("values", valuation, [own.name for own in roles.attributes], "protected")
+    check_variables("values", valuation, roles.names[1:], "protected")
     if n_rows is not None and len(valuation) != n_rows:
         raise ValueError(
             f"`values` has {len(valuation):,} rows and the table has {n_rows:,}: pass the values of the same "
@@ -305,10 +305,10 @@ def read_sample(
     counts: dict[str, dict[Any, tuple[int, int]]] = {}
     for attribute, its_labels, pairs in zip(roles.attributes, labels, joint, strict=True):
         if its_labels is not None:
-            own = counts[attribute.name] = dict.fromkeys(its_labels, (0, 0))
+            groups = counts[attribute.name] = dict.fromkeys(its_labels, (0, 0))
             for (label, group), size in zip(pairs.seen, pairs.sizes.tolist(), strict=True):
-                rows, positives = own[its_labels[group]]
-                own[its_labels[group]] = rows + size, positives + (size if label == place else 0)
+                rows, positives = groups[its_labels[group]]
+                groups[its_labels[group]] = rows + size, positives + (size if label == place else 0)
     sampled = Sampled(places, reading.n_rows, seed, positive is not None, counts)
     return sampled, table, positive, reading.target_pattern()
 
@@ -324,7 +324,7 @@ def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
     return read_problem(
         table.select(list(roles.features)),
         target,
-        {own.name: own.read(table) for own in roles.attributes},
+        {attribute.name: attribute.read(table) for attribute in roles.attributes},
         sample_weight=roles.weights(table),
         pos_label=positive,
         warn_of_columns=True,

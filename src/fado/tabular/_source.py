@@ -178,10 +178,11 @@ class Source:
         """
         schema, file = self.schema, part.file
         if columns is not None:
-            wanted = set(columns)
+            wanted, names = set(columns), set(schema.names)
+            for name in columns:
+                if name not in names:
+                    raise ValueError(f"There is no column {name!r}" + closest_names(name, schema.names))
             schema = pa.schema([field for field in schema if field.name in wanted])
-            for name in wanted.difference(schema.names):
-                raise ValueError(f"There is no column {name!r}" + closest_names(name, self.schema.names))
         try:
             state = file.path.stat()
         except OSError as error:
