@@ -45,7 +45,7 @@ from fado.valuation._probabilities import (
 )
 from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance, of_new_rows
 from fado.valuation._result import Valuation
-from fado.valuation.entropy._fits import Learnt
+from fado.valuation.entropy._fits import VariableResult
 
 Labels = npt.NDArray[Any]
 
@@ -179,7 +179,7 @@ class ValuationModels:
         valuation = Valuation(
             **arrays, scales=self.scales, provenance=of_new_rows(self.provenance, y_given=known is not None)
         )
-        return valuation.with_rows(table.index, pattern)
+        return valuation.with_rows(table.index, target_pattern=pattern)
 
     @insert_parameters()
     def probabilities(self, X: Any, variable: str, y: Any = None, *, n_jobs: int | None = None) -> Floats:
@@ -265,16 +265,18 @@ class ValuationModels:
 
 
 def keep_models(
-    problem: Problem, variables: Sequence[Variable], learnt: Learnt, provenance: Provenance
+    problem: Problem, results: Sequence[VariableResult], provenance: Provenance
 ) -> ValuationModels:
     """Collect the models of all fits."""
     kept = []
-    for variable in variables:
-        moments, own = learnt.moments[variable.name], {}
-        if variable.kind == "continuous":
-            own = {"furthest": largest_known(moments.mean), "largest_error": largest_known(moments.agreement)}
-        models = sorted(learnt.kept[variable.name], key=lambda model: model.bag)
-        kept.append(VariableModels(replace(variable, labels=variable.labels[:0]), tuple(models), **own))
+    for result in results:
+        furthest = largest_error = 1.0
+        if result.variable.kind == "continuous":
+            furthest = largest_known(result.moments.mean)
+            largest_error = largest_known(result.moments.label_probability)
+        variable = replace(result.variable, labels=result.variable.labels[:0])
+        models = sorted(result.models, key=lambda model: model.bag)
+        kept.append(VariableModels(variable, tuple(models), furthest, largest_error))
     return ValuationModels(tuple(kept), problem.n_rows, digest_of_target(problem.target), provenance)
 
 

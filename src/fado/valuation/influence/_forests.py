@@ -239,7 +239,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
             "The rows that a model learns from hold one label only: give more rows of each label, or set "
             "rows apart with `validation`."
         )
-    return model.forest, model.scores
+    return model.forest, model.scores[:, 1]
 
 
 def _training_rows(
@@ -484,7 +484,8 @@ class EffectModels:
             of_new_rows(provenance, y_given=codes is not None),
             agreement,
         )
-        return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
+        pattern = None if codes is None else target_pattern(codes)
+        return valuation.with_rows(table.index, target_pattern=pattern)
 
     def by_label(self, table: Table, share: Floats | None = None) -> LabelEffects:
         """Return the effects of rows at either label.
