@@ -453,7 +453,7 @@ class ChosenModel:
     def _score(self, table: Table) -> Floats:
         if table.n_rows == 0:
             raise ValueError("`X` has no rows (n_samples = 0): give at least one.")
-        scores = self.scorer.score(table)
+        scores = self.scorer.score(table)[:, 1]
         if self.scorer.schema is not None:
             self.scorer.schema.warn_of_lost_names(table)
         finite = np.isfinite(scores)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._typing import Floats
-from fado.engine import Scorer, both_classes
+from fado.engine import Scorer
 from fado.tabular import NOT_GIVEN, UNSEEN, Table, Variable
 
 _SLACK = 1e-4  # of the sum of probabilities in single precision
@@ -56,16 +56,14 @@ class RowsToScore:
 
 
 def normalised_entropy(probabilities: npt.ArrayLike) -> Floats:
-    """Return the Shannon entropy of predicted distributions, of shape (n,) or (n, K), divided by its maximum.
+    """Return the Shannon entropy of predicted distributions, of shape (n, K), divided by its maximum.
 
     Examples
     --------
-    >>> normalised_entropy([0.0, 0.5, 1.0])
+    >>> normalised_entropy([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
     array([0., 1., 0.])
     """
     p = np.asarray(probabilities, dtype=np.float64)
-    if p.ndim == 1:
-        p = both_classes(p)
     logarithm = np.zeros_like(p)
     np.log2(p, out=logarithm, where=p != 0)
     total = (p * logarithm).sum(axis=1)
@@ -89,7 +87,7 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
         raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
     if p.ndim > 1 and len(p) and not np.allclose(p.sum(axis=-1), 1.0, atol=1e-6):
         raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
-    return both_classes(p)
+    return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
 def entropies_of(
@@ -111,8 +109,6 @@ def entropies_of(
 
 def label_probability(probabilities: Floats, codes: npt.NDArray[np.integer]) -> Floats:
     """Pick from every row the probability of its own label."""
-    if probabilities.ndim == 1:
-        return np.where(codes == 1, probabilities, 1.0 - probabilities)
     return probabilities[np.arange(len(codes)), codes]
 
 
@@ -133,17 +129,13 @@ def what_is_wrong(variable: Variable, n_rows: int, predicted: Floats) -> str:
     """Describe what is wrong with predictions; empty if nothing is."""
     many = len(variable.classes)
     classes = variable.kind == "classes"
-    allowed: list[tuple[int, ...]] = [(n_rows, many)] if classes else []
-    if not classes or many == 2:
-        allowed.append((n_rows,))
-    if predicted.shape not in allowed:
+    if predicted.shape != ((n_rows, many) if classes else (n_rows,)):
         of = f" and {many} classes" if classes else ""
         return f"predictions of shape {predicted.shape} for {n_rows} rows{of}"
     by_row = predicted.reshape(n_rows, -1)
     faults = {"NaN or infinite " + ("probabilities" if classes else "predictions"): ~np.isfinite(by_row)}
     if classes:
         faults["probabilities outside [0, 1]"] = (by_row < 0) | (by_row > 1)
-    if classes and predicted.ndim == 2:
         faults["probabilities that do not sum to 1"] = np.abs(by_row.sum(axis=1, keepdims=True) - 1) > _SLACK
     for fault, entries in faults.items():
         rows = int(entries.any(axis=1).sum())
@@ -251,7 +243,7 @@ def score_rows(
         finished = moments[name].finish(models.variable, models.furthest, models.largest_error)
         finished["epistemic"] = np.full(n_rows, np.nan)
         if models.variable.kind == "classes" and name in means:
-            apart = np.maximum(normalised_entropy(means[name]) - finished["values"], 0.0)
+            apart = np.maximum(normalised_entropy(_summing_to_1(means[name])) - finished["values"], 0.0)
             finished["epistemic"] = np.where(moments[name].count > 1, apart, np.nan)
         for field, array in finished.items():
             fields.setdefault(field, {})[name] = array
@@ -265,7 +257,14 @@ def mean_probabilities(
     total: Any = 0.0
     for models, _, _, predicted in _predictions(rows, kept, stop):
         total = total + predicted if models is kept[-1] else total
-    return both_classes(total / len(kept[-1].models))
+    return _summing_to_1(total / len(kept[-1].models))
+
+
+def _summing_to_1(probabilities: Floats) -> Floats:
+    """Put right, in place, what rounding leaves between two classes' probabilities."""
+    if probabilities.ndim == 2 and probabilities.shape[1] == 2:
+        probabilities[:, 0] = 1.0 - probabilities[:, 1]
+    return probabilities
 
 
 def _predictions(
@@ -296,14 +295,13 @@ def _predictions(
             elif labels is not None:
                 predicted = model.scorer.score(table, labels[places])
             else:
-                expected = np.mean(likely[model.bag], axis=0)
-                expected = both_classes(expected) if target.kind == "classes" else expected
-                predicted = _averaged(model.scorer, table, expected)
+                predicted = _averaged(model.scorer, table, _summing_to_1(np.mean(likely[model.bag], axis=0)))
             wrong = what_is_wrong(models.variable, len(places), predicted)
             if wrong:
                 raise ValueError(
                     f"A model of {models.variable.name!r} gave {wrong}{rows.where}, so it has no value."
                 )
+            predicted = _summing_to_1(predicted)
             if models.variable is target and labels is None:
                 likely.setdefault(model.bag, []).append(predicted)
             yield models, model, places, predicted

@@ -182,10 +182,8 @@ def scores_by_hand(models, features, target, bags):
     found = {}
     table = Table.from_input(features)
     for own in models.kept:
-        p = np.array([model.scorer.score(table, target) for model in own.models])
-        found[own.variable.name] = np.where(bags.T, normalised_entropy(p.ravel()).reshape(p.shape), 0).sum(
-            axis=0
-        ) / bags.sum(axis=1)
+        p = np.array([normalised_entropy(model.scorer.score(table, target)) for model in own.models])
+        found[own.variable.name] = np.where(bags.T, p, 0).sum(axis=0) / bags.sum(axis=1)
     return found
 
 

@@ -30,7 +30,6 @@ from fado.engine import (
     Model,
     SklearnEngine,
     Task,
-    both_classes,
     detach,
 )
 from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
@@ -322,7 +321,7 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> Floats:
 
     The scores for the row's own label are known already.
     """
-    scores = both_classes(model.scores)
+    scores = model.scores
     if fit.variable.name == target.name:
         return scores
     if not fit.variable.sees_target:
@@ -335,7 +334,7 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> Floats:
             with _naming(fit):
                 scores = model.score(rows[others], np.full(len(others), code, dtype=target.labels.dtype))
             _check(fit, len(others), scores)
-            at_label[others, code] = both_classes(scores)
+            at_label[others, code] = scores
     return at_label
 
 
@@ -398,7 +397,7 @@ class LossCurve:
     --------
     >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
     >>> curve = LossCurve(coin, np.array([0, 1]))
-    >>> curve(np.array([0.25, 0.75]))
+    >>> curve(np.array([[0.75, 0.25], [0.25, 0.75]]))
     False
     >>> np.exp(-np.array(curve.losses)).round(4)
     array([0.25  , 0.5625])

@@ -239,7 +239,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
             "The rows that a model learns from hold one label only: give more rows of each label, or set "
             "rows apart with `validation`."
         )
-    return model.forest, model.scores
+    return model.forest, model.scores[:, 1]
 
 
 def _training_rows(
