@@ -55,7 +55,7 @@ class Split:
         target = Variable("y", "classes", self.y.astype(np.int32), (0, 1))
         scored = np.sort(np.concatenate([self.validation, self.test])).astype(np.int32)
         task = Task(model(), target, np.sort(positions).astype(np.int32), 0, scored)
-        scores = self._engine.fit(task).scores
+        scores = self._engine.fit(task).scores[:, 1]
         return [scores[np.searchsorted(scored, part)] for part in (self.validation, self.test)]
 
     @cached_property

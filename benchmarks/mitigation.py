@@ -137,7 +137,7 @@ def trained(X, y, parts, jobs):
         rows = np.asarray(rows, dtype=np.int32)
         return engine.fit(
             Task(LGBMClassifier(**parameters), target, rows, 0, validated, weights), stop
-        ).scores
+        ).scores[:, 1]
 
     return ThreadExecutor(WORKERS).run(fit, jobs, engine)
 

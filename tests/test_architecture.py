@@ -107,7 +107,12 @@ def test_what_is_imported_is_declared():
     needed = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
     declared = {re.match(r"[A-Za-z0-9_.-]+", line)[0].lower() for line in needed}
     homes = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn", "vl_convert": "vl-convert-python"}
-    homes |= {"distributed": "dask", "click": "typer", "skactiveml": "scikit-activeml"}
+    homes |= {
+        "markupsafe": "jinja2",
+        "distributed": "dask",
+        "click": "typer",
+        "skactiveml": "scikit-activeml",
+    }
     used = set()
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

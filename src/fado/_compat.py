@@ -23,7 +23,8 @@ def get_tags(estimator: Any) -> Tags:
     """Return an estimator's tags, corrected for LightGBM before 4.6. Goes with LightGBM 4.5."""
     import sklearn.utils
 
-    if not any(_has_old_tags(kind) for kind in type(estimator).__mro__):
+    parts = [vars(kind) for kind in type(estimator).__mro__ if kind.__module__.startswith("lightgbm.")]
+    if not any("_more_tags" in names and "__sklearn_tags__" not in names for names in parts):
         return sklearn.utils.get_tags(estimator)
     tags = estimator.__sklearn_tags__()  # those of scikit-learn, which know nothing of LightGBM
     tags.input_tags.allow_nan = tags.input_tags.sparse = True
@@ -38,12 +39,6 @@ def is_classifier(estimator: Any) -> bool:
 def is_regressor(estimator: Any) -> bool:
     """Return whether an estimator is a regressor. Goes with LightGBM 4.5."""
     return get_tags(estimator).estimator_type == "regressor"
-
-
-def _has_old_tags(kind: type) -> bool:
-    names = vars(kind)
-    is_lightgbm = kind.__module__.startswith("lightgbm.")
-    return is_lightgbm and "_more_tags" in names and "__sklearn_tags__" not in names
 
 
 def generator_from(seed: Any) -> np.random.Generator:

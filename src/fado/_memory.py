@@ -11,8 +11,6 @@ _LEAST = 10**6  # fewer bytes are a mistake: the unit was forgotten
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", re.IGNORECASE)
-_RECLAIMED = {"memory.max": "inactive_file", "memory.limit_in_bytes": "total_inactive_file"}
-_USED = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_in_bytes"}
 
 
 def parse_memory(size: str | int, name: str = "memory") -> int:
@@ -93,51 +91,35 @@ def free_memory(root: Path = Path("/")) -> int | None:
     root : pathlib.Path
         The directory of ``proc`` and ``sys``.
     """
-    available = _field(root / "proc/meminfo", "MemAvailable")
+    available = _number(root / "proc/meminfo", "MemAvailable:")
     if available is None:
         return None
-    return min([available * 1024, *_left_to_groups(root)])
-
-
-def _left_to_groups(root: Path) -> list[int]:
-    """List the memory that each control group of this process has left."""
-    left = []
-    for line in _lines(root / "proc/self/cgroup"):
-        number, controllers, own = line.split(":", 2)
-        if number == "0":
-            top, limit = root / "sys/fs/cgroup", "memory.max"
+    free = [available * 1024]
+    memberships = root / "proc/self/cgroup"
+    for line in memberships.read_text(errors="replace").splitlines() if memberships.exists() else ():
+        version, controllers, path = line.split(":", 2)
+        if version == "0":
+            top, limit, usage, unused = "", "max", "current", "inactive_file "
         elif "memory" in controllers.split(","):
-            top, limit = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+            top, limit, usage, unused = "memory", "limit_in_bytes", "usage_in_bytes", "total_inactive_file "
         else:
             continue
-        place = top / own.lstrip("/")
-        for group in [place, *place.parents]:
-            if group == top.parent:
+        top_group = root / "sys/fs/cgroup" / top
+        group = top_group / path.lstrip("/")
+        for folder in (group, *group.parents):
+            if folder == top_group.parent:
                 break
-            bound, used = _number(group / limit), _number(group / _USED[limit])
-            if bound is not None and used is not None:
-                unused = _field(group / "memory.stat", _RECLAIMED[limit]) or 0
-                left.append(max(0, bound - max(0, used - unused)))
-    return left
+            most, used = (_number(folder / f"memory.{name}") for name in (limit, usage))
+            if most is not None and used is not None:
+                used -= _number(folder / "memory.stat", unused) or 0
+                free.append(max(0, most - max(0, used)))
+    return min(free)
 
 
-def _lines(path: Path) -> list[str]:
+def _number(path: Path, name: str = "") -> int | None:
+    """Read the number that follows a name, or that begins a file; None if there is none."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
-
-
-def _number(path: Path) -> int | None:
-    """Read a file with one number; None if it is missing, or contains "max"."""
-    lines = _lines(path)
-    return int(lines[0]) if lines and lines[0].isdigit() else None
-
-
-def _field(path: Path, name: str) -> int | None:
-    """Read the number after a name, one on each line."""
-    for line in _lines(path):
-        words = line.replace(":", " ").split()
-        if len(words) > 1 and words[0] == name and words[1].isdigit():
-            return int(words[1])
-    return None
+        number = re.search(rf"^{name}\s*(\d+)", path.read_text(errors="replace"), re.MULTILINE)
+    except OSError:
+        return None
+    return int(number[1]) if number else None

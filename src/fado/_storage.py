@@ -8,6 +8,7 @@ the file. Digests show damage and mixed-up files; they do not show who wrote a d
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import shutil
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,8 @@ with warnings.catch_warnings():
     from filelock import FileLock, SoftFileLock, Timeout
 
 _NEW, _OLD = ".part", ".old"
-_TOKEN = re.compile(r"[0-9a-f]{8}")
-_TEMPORARY = re.compile(rf"\..*\.{_TOKEN.pattern}\{_NEW}")
+_TOKEN = "[0-9a-f]" * 8
+_TEMPORARY = re.compile(rf"\..*\.{_TOKEN}\{_NEW}")
 _LOCK = "lock"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "glusterfs", "ceph", "9p", "fuse.sshfs"}
@@ -60,8 +61,7 @@ def replacing(path: str | os.PathLike[str], what: str, *, tidy: bool = True) -> 
     if not final.parent.is_dir():
         raise FileNotFoundError(f"The directory {str(final.parent)!r} does not exist: create it first.")
     check_replaceable(final)
-    with writing(final, what), _place_for(final) if tidy else _beside(final) as temporary:
-        temporary.touch(exist_ok=False)
+    with writing(final, what), _temporary_name(final, tidy=tidy) as temporary:
         yield temporary
         _sync(temporary)
         temporary.replace(final)
@@ -73,26 +73,19 @@ def replacing_directory(final: Path, what: str) -> Iterator[Path]:
     """Fill a directory under a temporary name; rename it if the block succeeds.
 
     If the block fails, an earlier directory stays. Otherwise it is moved aside, and removed once the new one
-    has its name; a process that is killed in between leaves both, complete, under names that begin with a
-    dot. Files in it must be synced by their writer.
+    has its name; a process that is killed in between leaves the earlier one, complete, under a name that
+    begins with a dot. Files in it must be synced by their writer.
     """
-    aside = _named(final, _OLD)
     with writing(final, what):
-        with _place_for(final) as temporary:
+        with _temporary_name(final) as temporary:
             temporary.mkdir()
             yield temporary
             _sync_directory(temporary)
             if final.exists():
-                final.rename(aside)
-            try:
-                temporary.rename(final)
-            except BaseException:
-                if aside.exists():
-                    aside.rename(final)
-                raise
+                final.rename(_named(final, _OLD))
+            temporary.rename(final)
         _sync_directory(final.parent)
-    shutil.rmtree(aside, ignore_errors=True)
-    remove_abandoned(final)  # earlier leftovers are no longer needed
+    remove_abandoned(final)
 
 
 @contextmanager
@@ -105,64 +98,50 @@ def writing(path: Path, what: str, left: str = "") -> Iterator[None]:
     except OSError as error:
         if error.errno is None and type(error) is not OSError:  # a sentence of ours
             raise
-        failed = f"{what} cannot be written to {_shown(path)!r} ({_why(error, path)})"
-        remedy = "make room" if error.errno in _NO_SPACE else "fix that"
-        raise WriteError(f"{failed}: {remedy} and run again{left}.") from error
-
-
-def moved_aside(final: Path) -> Path | None:
-    """Return the earlier version if a process was killed while replacing it; None if there is none."""
-    if final.exists() or not final.parent.is_dir():
-        return None
-    left = [path for path in _leftovers(final) if path.name.endswith(_OLD)]
-    return max(left, key=lambda path: path.stat().st_mtime, default=None)
+        final = Path(*(name for name in path.parts if not _TEMPORARY.fullmatch(name)))
+        why, remedy = error.strerror or " ".join(str(error).split()), "fix that"
+        if error.errno in _NO_SPACE:
+            remedy = "make room"
+            with suppress(OSError):
+                why += f", {format_memory(shutil.disk_usage(path.parent).free)} are free"
+        other = error.filename
+        if isinstance(other, str | os.PathLike) and _NEW not in str(other) and Path(other) != path:
+            why = f"{str(other)!r}: {why}"
+        raise WriteError(
+            f"{what} cannot be written to {str(final)!r} ({why}): {remedy} and run again{left}."
+        ) from error
 
 
 def remove_unfinished(directory: Path) -> None:
     """Remove unfinished files of killed processes from a directory with a single writer."""
     for path in directory.glob(f".*{_NEW}"):
-        if path.is_dir() and not path.is_symlink():
+        if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
 
 
-def _shown(path: Path) -> str:
-    """Return the final path of a file in a temporary directory."""
-    return str(Path(*(name for name in path.parts if not _TEMPORARY.fullmatch(name))))
+def remove_abandoned(final: Path) -> None:
+    """Remove unfinished leftovers of processes that have ended.
 
-
-def _why(error: OSError, path: Path) -> str:
-    """Return the system's reason, the file if it is another, and the free space."""
-    why = error.strerror or " ".join(str(error).split())
-    if error.errno in _NO_SPACE:
-        with suppress(OSError):
-            why += f", {format_memory(shutil.disk_usage(path.parent).free)} are free"
-    other = error.filename
-    is_other = isinstance(other, str | os.PathLike) and _NEW not in str(other) and Path(other) != path
-    return f"{str(other)!r}: {why}" if is_other else why
+    An earlier version that was moved aside is removed only if its replacement is in place.
+    """
+    for path in _leftovers(final, _NEW):
+        with suppress(OSError, InUseError), Lock(path / _LOCK):
+            shutil.rmtree(path, ignore_errors=True)
+    for path in _leftovers(final, _OLD) if final.exists() else ():
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
-def _beside(final: Path) -> Iterator[Path]:
-    """Return a temporary name beside a file."""
-    temporary = _named(final, _NEW)
-    try:
-        yield temporary
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-@contextmanager
-def _place_for(final: Path) -> Iterator[Path]:
-    """Return a temporary name in a directory that is locked during writing."""
-    remove_abandoned(final)
+def _temporary_name(final: Path, *, tidy: bool = True) -> Iterator[Path]:
+    """Return a temporary name in a directory that is removed at the end, and locked if others may tidy."""
+    if tidy:
+        remove_abandoned(final)
     folder = _named(final, _NEW)
     folder.mkdir()
     try:
-        with Lock(folder / _LOCK):
+        with Lock(folder / _LOCK) if tidy else nullcontext():
             yield folder / final.name
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -172,32 +151,8 @@ def _named(final: Path, ending: str) -> Path:
     return final.parent / f".{final.name[:100]}.{secrets.token_hex(4)}{ending}"
 
 
-def remove_abandoned(final: Path) -> None:
-    """Remove unfinished leftovers of processes that have ended.
-
-    An earlier version that was moved aside is removed only if its replacement is in place.
-    """
-    for path in _leftovers(final):
-        if path.name.endswith(_OLD):
-            if final.exists():
-                shutil.rmtree(path, ignore_errors=True)
-            continue
-        with suppress(OSError, InUseError), Lock(path / _LOCK):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _leftovers(final: Path) -> list[Path]:
-    """List the temporary directories of a file or directory."""
-    prefix = f".{final.name[:100]}."
-    return [
-        path
-        for path in final.parent.iterdir()
-        if path.name.startswith(prefix)
-        and path.suffix in (_NEW, _OLD)
-        and _TOKEN.fullmatch(path.stem[len(prefix) :])
-        and path.is_dir()
-        and not path.is_symlink()
-    ]
+def _leftovers(final: Path, ending: str) -> list[Path]:
+    return list(final.parent.glob(f".{glob.escape(final.name[:100])}.{_TOKEN}{ending}"))
 
 
 def _sync(path: Path) -> None:
@@ -235,21 +190,22 @@ class Lock:
         self._lock = FileLock(path, thread_local=False)
 
     def __enter__(self) -> Lock:
-        if self._path.is_symlink():
+        if self._path.is_symlink():  # which would be emptied
             raise ValueError(f"{str(self._path)!r} is a link and not a lock file: delete it.")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._lock.acquire(blocking=False)
         except Timeout:
-            raise InUseError(self._in_use()) from None
+            hint = "wait for it, or stop it first"
+            if isinstance(self._lock, SoftFileLock):  # no lock of the system: this one outlives its process
+                hint += f"; if it has ended, delete {str(self._path)!r}"
+            raise InUseError(
+                f"{self._what or repr(str(self._path))} is in use by {holder_of(self._path)}: {hint}."
+            ) from None
         if self._what is not None:
-            try:
-                self._holder.unlink(missing_ok=True)  # which may be a link
-                self._holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
-            except BaseException:
-                self._lock.release()
-                raise
+            self._holder.unlink(missing_ok=True)  # which may be a link
+            self._holder.write_text(f"process {os.getpid()} on host {socket.gethostname()}")
             if on_network(self._path):
                 warn_user(
                     f"{self._what} is on a network file system, where locks and durable writes are not "
@@ -262,27 +218,18 @@ class Lock:
             self._holder.unlink(missing_ok=True)
         self._lock.release()
 
-    def _in_use(self) -> str:
-        holder = holder_of(self._path)
-        who = f"process {holder['pid']} on host {holder.get('host')}" if holder else "another process"
-        hint = "wait for it, or stop it first"
-        if isinstance(self._lock, SoftFileLock):  # the system has no locks: this one outlives its process
-            hint += f"; if it has ended, delete {str(self._path)!r}"
-        return f"{self._what or repr(str(self._path))} is in use by {who}: {hint}."
-
 
 def lock_files(path: Path) -> list[Path]:
     """Return the lock file, and the file beside it that names the holder."""
     return [path, path.with_name(f"{path.name}.holder")]
 
 
-def holder_of(path: Path) -> dict[str, Any]:
-    """Read which process holds, or last held, a lock; empty if none did."""
+def holder_of(path: Path) -> str:
+    """Return which process holds a lock, or held it when it was killed."""
     try:
-        holder = json.loads(lock_files(path)[1].read_text())
-        return holder if isinstance(holder["pid"], int) else {}
-    except (OSError, ValueError, TypeError, KeyError):
-        return {}
+        return lock_files(path)[1].read_text() or "another process"
+    except (OSError, UnicodeDecodeError):
+        return "another process"
 
 
 def on_network(path: Path) -> bool:
@@ -334,34 +281,29 @@ class Manifest:
     def open(self, directory: str | os.PathLike[str]) -> dict[str, Any]:
         """Read the manifest of a directory, if every byte is unchanged."""
         folder = Path(directory)
-        if not folder.is_dir():
-            why = "is not a directory" if folder.exists() else "does not exist"
-            aside = moved_aside(folder)
-            if aside is not None:
-                why += (
-                    f". A process was killed while replacing it; the earlier version is in {str(aside)!r}: "
-                    "rename that directory"
-                )
-            raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it {why}.")
         path = folder / self.name
         if not path.is_file():
-            raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it has no {self.name}.")
+            why = f"has no {self.name}" if folder.is_dir() else "is not a directory"
+            if not folder.exists():
+                why = "does not exist"
+                for aside in _leftovers(folder, _OLD)[:1]:
+                    why += ". A process was killed while replacing it; the earlier version is in "
+                    why += f"{str(aside)!r}: rename that directory"
+            raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it {why}.")
         content = path.read_bytes()
         try:
             manifest = json.loads(content)
+            is_ours = isinstance(manifest, dict) and manifest.get("kind") == self.kind
+            whole = is_ours and self.dump({k: v for k, v in manifest.items() if k != "digest"}) == content
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{str(path)!r} cannot be read: it is not JSON, or it is damaged.") from error
-        if not isinstance(manifest, dict) or manifest.get("kind") != self.kind:
+        if not is_ours:
             raise ValueError(f"{str(path)!r} is not the manifest of a {self.what} that FADO saved.")
         if manifest.get("format") != self.layout:
             raise ValueError(
                 f"{str(path)!r} is in format {manifest.get('format')!r}, and this release reads "
                 f"{self.layout}: a later release may have written it."
             )
-        try:
-            whole = self.dump({key: value for key, value in manifest.items() if key != "digest"}) == content
-        except ValueError:  # numbers that are not finite
-            whole = False
         if not whole:
             raise ValueError(f"{str(path)!r} was changed after it was written: its digest does not match.")
         return manifest

@@ -62,10 +62,6 @@ TABLES = {
 }
 
 
-def class_one(scores):
-    return scores if scores.ndim == 1 else scores[:, 1]
-
-
 @pytest.mark.parametrize("X", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("about", [{}, {"by_content": True}, {"target": TARGET}], ids=str)
 def test_a_booster_without_its_rows_scores_alike(X, about):
@@ -122,7 +118,7 @@ ESTIMATORS = {
 def test_an_estimator_without_its_rows_scores_alike(estimator, X):
     model, table = fit(X, estimator, SklearnEngine)
     scorer = detach(model)
-    expected = class_one(model.score(table))
+    expected = model.score(table)
     assert len(np.unique(expected)) > 2
     for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
         np.testing.assert_array_equal(own.score(table), expected)
@@ -140,7 +136,7 @@ def test_other_boosters_are_read_again(library, name, settings):
     if library == "catboost":
         estimator.set_params(verbose=False, allow_writing_files=False)
     model, table = fit(NUMBERS, estimator, SklearnEngine)
-    expected = class_one(model.score(table))
+    expected = model.score(table)
     np.testing.assert_array_equal(through_json(detach(model)).score(table), expected)
 
 
@@ -149,7 +145,7 @@ def test_columns_are_found_by_name_and_unseen_levels_are_missing(engine):
     model, table = fit(FRAME, trees(), engine)
     scorer = through_json(detach(model))
     np.testing.assert_array_equal(
-        scorer.score(Table.from_input(FRAME[FRAME.columns[::-1]])), class_one(model.score(table))
+        scorer.score(Table.from_input(FRAME[FRAME.columns[::-1]])), model.score(table)
     )
     strange, missing = (Table.from_input(FRAME.assign(town=town)) for town in ("Rome", None))
     np.testing.assert_array_equal(scorer.score(strange), scorer.score(missing))
@@ -174,7 +170,7 @@ def test_rows_of_one_label_leave_a_scorer_that_is_certain(engine, label):
     one = replace(TARGET, labels=np.full(N, label, dtype=np.int32))
     model, table = fit(NUMBERS, trees(), engine, variable=one)
     scorer = through_json(detach(model))
-    np.testing.assert_array_equal(scorer.score(table), np.full(N, float(label)))
+    np.testing.assert_array_equal(scorer.score(table), np.eye(2)[[label] * N])
     assert scorer.schema is None
 
 
@@ -209,7 +205,7 @@ def test_boosters_of_any_variable_score_alike(X, target, variable):
     assert scorer.sees_target is variable.sees_target
     labels = target.labels if variable.sees_target else None
     expected = model.score(table, labels)
-    assert expected.shape == ((N, 3) if len(variable.classes) == 3 else (N,))
+    assert expected.shape == (N, len(variable.classes))[: 1 + bool(variable.classes)]
     for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
         np.testing.assert_array_equal(own.score(table, labels), expected)
 
@@ -226,9 +222,7 @@ def test_estimators_of_any_variable_score_alike(target, variable):
         model, table = fit(X, estimator, SklearnEngine, variable=variable, target=target)
         scorer = through_json(detach(model))
         labels = target.labels if variable.sees_target else None
-        expected = model.score(table, labels)
-        expected = expected[:, 1] if len(variable.classes) == 2 else expected
-        np.testing.assert_array_equal(scorer.score(table, labels), expected)
+        np.testing.assert_array_equal(scorer.score(table, labels), model.score(table, labels))
 
 
 @pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])

@@ -135,6 +135,7 @@ def test_what_is_written(frontier, content, tmp_path):
     frontier.dossier(tmp_path / "d.json")
     page = (tmp_path / "d.html").read_text(encoding="utf-8")
     assert "<b>50" not in page
+    assert "<script" not in page
     told = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
     assert told["searched"] == json.loads(json.dumps(content["searched"]))
     with pytest.raises(ValueError, match=r"ends in .html or .json, got"):

@@ -224,7 +224,7 @@ def test_what_is_written_can_be_read(tmp_path):
     assert [line["group"] for line in told["groups"]] == report.frame["group"].tolist()
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert "</script><b>" not in page
-    assert page.count("<script") == 2
+    assert "<script" not in page
 
 
 @pytest.mark.parametrize(

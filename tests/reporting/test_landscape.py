@@ -1,10 +1,4 @@
-"""The landscape's points, charts and page, of interventions that nobody knows."""
-
-import base64
-import hashlib
-import json
-import re
-import sys
+"""The landscape's points and charts, of interventions that nobody knows."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fado.reporting import landscape_chart, landscape_page, select_points, tabulate_points
+from fado.reporting import landscape_chart, select_points, tabulate_points
 
 NAN = float("nan")
 EVIL = "</script><script>alert(1)</script><!--\u2028\u202e$data ${title} {{7*7}}&'\""
@@ -131,65 +125,3 @@ def test_a_chart_without_alpha_has_no_legend_of_it(table):
 def test_an_intervention_without_a_look_is_refused(table):
     with pytest.raises(ValueError, match=r"`looks` must name every intervention .* lacks \['as it is'\]"):
         landscape_chart(select_points(table, 0), title="", rule=0.8, looks=LOOKS[1:], zoom=True)
-
-
-def content_of(table):
-    return {
-        "rule": 0.8, "models": "4", "statuses": ["3 done", "1 failed"], "notes": [], "chosen_on": "test",
-        "looks": [look | {"needs_group": False, "statuses": ["1 failed"]} for look in LOOKS],
-        "marks": EVIL, "titles": ["First", EVIL], "points": table,
-        "attributes": [EVIL],
-        "figures": [{"name": "tpr", "title": EVIL}],
-        "areas": [{"ranked": False, "rows": [
-            {"intervention": EVIL, "area": "0.3", "interval": "0.2 to 0.3", "models": "3"}]}] * 2,
-        "parts": ["test"],
-        "groups": [{"group": EVIL, "test": {"rows": "10", "rate": "0.5"}}],
-        "left_out": [{"group": EVIL, "test": {"rows": "fewer than 10", "rate": ""}}],
-        "min_group_size": 30,
-        "positive": EVIL,
-        "errors": [{"intervention": EVIL, "models": "1", "status": "failed", "error": EVIL}],
-        "settings": [{"name": EVIL, "value": EVIL}],
-    }  # fmt: skip
-
-
-@pytest.fixture
-def page(table):
-    return landscape_page(content_of(table))
-
-
-def test_the_policy_allows_the_page_s_own_style_and_script_alone(page):
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
-    bodies = re.findall(r"<(style|script)>(.*?)</\1>", page, re.S)
-    assert [tag for tag, _ in bodies] == ["style", "script"]
-    style, script = [
-        "'sha256-" + base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() + "'"
-        for _, body in bodies
-    ]
-    assert policy == (
-        f"default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action 'none'"
-    )
-
-
-def test_text_from_data_stands_in_the_data_block_alone(page):
-    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1]
-    assert not set("<>&'\u2028\u202e") & set(data)
-    assert json.loads(data)["positive"] == EVIL.replace("\u2028", "\\u2028").replace("\u202e", "\\u202e")
-    rest = page.replace(data, "")
-    assert "alert(1)" not in rest
-    assert "{{7*7}}" not in rest
-    assert rest.count("<script") == rest.count("</script") == 2
-
-
-def test_the_page_s_own_templates_name_nothing_to_load(page):
-    (own,) = re.findall(r"<script>(.*?)</script>", page, re.S)
-    own = own.replace('"http://www.w3.org/2000/svg"', "")  # the name of a kind of markup, which nobody loads
-    frame = re.sub(r"<script.*?</script>", "", page, flags=re.S)
-    for text in (own, frame):
-        for word in ("http://", "https://", "src=", "href=", "@import", "url(", "innerHTML", "eval("):
-            assert word not in text
-
-
-def test_a_page_needs_no_charting_library(monkeypatch, table):
-    for library in ("vl_convert", "altair"):
-        monkeypatch.setitem(sys.modules, library, None)
-    assert "vega" not in landscape_page(content_of(table)).lower()

@@ -23,7 +23,6 @@ AS_BIG = {
     "pandas categorical": pd.Series(BIG, dtype="category"),
     "pandas sparse": pd.Series(BIG, dtype="Sparse[int64]"),
     "polars": pl.Series(BIG),
-    "polars 128 bits": pl.Series(BIG, dtype=pl.Int128),
     "arrow": pa.array(BIG),
     "arrow in parts": pa.chunked_array([BIG[:1], BIG[1:]]),
     "arrow dictionary": pa.array(BIG).dictionary_encode(),

@@ -213,14 +213,6 @@ def test_a_pipeline_sees_the_named_index_of_an_arrow_table():
     np.testing.assert_array_equal(found, expected)
 
 
-def test_what_pandas_told_may_be_broken(tmp_path):
-    for told in (b"{", b"[]", b'{"index_columns": 3}', b'{"index_columns": [{}, "none", 4]}'):
-        table = pa.table({"a": [1]}).replace_schema_metadata({b"pandas": told})
-        assert Table.from_input(table).names == ["a"]
-        pq.write_table(table, tmp_path / "d.parquet")
-        assert read_table(tmp_path / "d.parquet").column_names == ["a"]
-
-
 @pytest.fixture
 def folder(tmp_path):
     for name in ("b.csv", "a.csv", "_done.csv", ".hidden.csv", "sub/c.csv", "sub/_old/d.csv"):

@@ -173,9 +173,9 @@ TABLE = pa.table(
 
 
 def fed(n_rows, blocks, seed=0):
-    sample = SmallestRows(n_rows, TABLE.schema)
+    sample = SmallestRows(n_rows, seed, TABLE.schema)
     for rows in blocks:
-        sample.add(row_hash(seed, rows), rows, TABLE.take(pa.array(rows)))
+        sample.add(rows, TABLE.take(pa.array(rows)))
     return sample
 
 
@@ -211,16 +211,16 @@ def test_finishing_is_no_end():
     assert (early < 200).all()
     np.testing.assert_array_equal(early, sample.finish()[0])
     for rows in cut([100, 100])[2:]:
-        sample.add(row_hash(0, rows), rows, TABLE.take(pa.array(rows)))
+        sample.add(rows, TABLE.take(pa.array(rows)))
     np.testing.assert_array_equal(sample.finish()[0], fed(40, [np.arange(N)]).finish()[0])
 
 
 def test_little_more_than_the_sample_is_held():
-    sample = SmallestRows(1000, pa.schema({"row": pa.int64()}))
+    sample = SmallestRows(1000, 0, pa.schema({"row": pa.int64()}))
     most = 0
     for start in range(0, 100_000, 700):
         rows = np.arange(start, start + 700)
-        sample.add(row_hash(0, rows), rows, pa.table({"row": rows}))
+        sample.add(rows, pa.table({"row": rows}))
         most = max(most, sum(len(array) for array in sample._columns[0]))
     assert most <= 1250
     rows, kept = sample.finish()
@@ -230,8 +230,8 @@ def test_little_more_than_the_sample_is_held():
 def test_kept_rows_hold_no_block_alive():
     block = pa.table({"row": np.arange(100_000)})
     before = pa.total_allocated_bytes()
-    sample = SmallestRows(10, block.schema)
-    sample.add(row_hash(0, np.arange(100_000)), np.arange(100_000), block)
+    sample = SmallestRows(10, 0, block.schema)
+    sample.add(np.arange(100_000), block)
     assert pa.total_allocated_bytes() - before < 10_000
 
 

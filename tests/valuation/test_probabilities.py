@@ -7,14 +7,24 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from fado.tabular import Variable
-from fado.valuation._probabilities import Moments, normalised_entropy, own_label_probability, what_is_wrong
+from fado.valuation._probabilities import Moments, label_probability, normalised_entropy, what_is_wrong
+
+TWO = Variable("z", "classes", np.array([0, 1, 1]), ("a", "b"))
+THREE = Variable("z", "classes", np.array([0, 1, 2]), ("a", "b", "c"))
+NUMBER = Variable("z", "continuous", np.array([0.0, 1.0, 2.5]))
+
+
+def both(p):
+    return np.column_stack([1 - np.array(p), p])
 
 
 def test_binary_values_by_hand():
     # -(1/4 log2 1/4 + 3/4 log2 3/4) = 1/2 + 3/4 (2 - log2 3)
     quarter = 0.5 + 0.75 * (2 - math.log2(3))
     expected = [0.0, quarter, 1.0, quarter, 0.0]
-    np.testing.assert_allclose(normalised_entropy([0.0, 0.25, 0.5, 0.75, 1.0]), expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        normalised_entropy(both([0.0, 0.25, 0.5, 0.75, 1.0])), expected, rtol=0, atol=1e-15
+    )
 
 
 def test_multi_class_values_by_hand():
@@ -24,21 +34,20 @@ def test_multi_class_values_by_hand():
 
 
 def test_certain_predictions_are_exactly_zero_and_never_nan():
-    values = normalised_entropy([0.0, 1.0, 5e-324, 1.0 - 2**-53])
+    values = normalised_entropy(both([0.0, 1.0, 5e-324, 1.0 - 2**-53]))
     assert values[0] == values[1] == 0.0
     assert np.isfinite(values).all()
 
 
 def test_nan_stays_nan():
-    assert np.isnan(normalised_entropy([np.nan])).all()
     assert np.isnan(normalised_entropy([[np.nan, 0.5, 0.5]])).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_binary_values_lie_in_the_unit_interval_and_are_symmetric(p):
-    values = normalised_entropy(p)
+    values = normalised_entropy(both(p))
     assert ((values >= 0) & (values <= 1)).all()
-    np.testing.assert_allclose(values, normalised_entropy(1 - np.array(p)), atol=1e-12)
+    np.testing.assert_allclose(values, normalised_entropy(both(1 - np.array(p))), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
@@ -48,10 +57,9 @@ def test_equals_scipy(n_classes):
     np.testing.assert_allclose(normalised_entropy(p), expected, rtol=0, atol=1e-12)
 
 
-def test_own_label_probability():
-    codes = np.array([0, 1])
-    np.testing.assert_allclose(own_label_probability(np.array([0.2, 0.7]), codes), [0.8, 0.7])
-    np.testing.assert_allclose(own_label_probability(np.array([[0.2, 0.8], [0.7, 0.3]]), codes), [0.2, 0.3])
+def test_label_probability():
+    p = np.array([[0.2, 0.8], [0.7, 0.3]])
+    np.testing.assert_allclose(label_probability(p, np.array([0, 1])), [0.2, 0.3])
 
 
 # --- averages over models
@@ -62,47 +70,43 @@ def test_equals_numpy(values):
     moments = Moments(1)
     for value in values:
         moments.add(np.array([0]), np.array([value]), np.array([1 - value]))
-    np.testing.assert_allclose(moments.mean, np.mean(values), atol=1e-12)
-    np.testing.assert_allclose(
-        moments.standard_error, np.std(values, ddof=1) / np.sqrt(len(values)), atol=1e-9
-    )
-    np.testing.assert_allclose(moments.agreement, 1 - np.mean(values), atol=1e-12)
+    finished = moments.finish(TWO)
+    np.testing.assert_allclose(finished["values"], np.mean(values), atol=1e-12)
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    np.testing.assert_allclose(finished["standard_error"], error, atol=1e-9)
+    np.testing.assert_allclose(finished["agreement"], 1 - np.mean(values), atol=1e-12)
 
 
 def test_a_row_scored_once_has_no_standard_error():
     moments = Moments(2)
     moments.add(np.array([1]), np.array([0.25]), np.array([0.5]))
-    np.testing.assert_array_equal(moments.count, [0, 1])
-    np.testing.assert_array_equal(moments.mean, [np.nan, 0.25])
-    assert np.isnan(moments.standard_error).all()
+    finished = moments.finish(TWO)
+    np.testing.assert_array_equal(finished["counts"], [0, 1])
+    np.testing.assert_array_equal(finished["values"], [np.nan, 0.25])
+    assert np.isnan(finished["standard_error"]).all()
 
 
 def test_a_failed_prediction_is_not_a_value_of_zero():
     moments = Moments(2)
     moments.add(np.array([0, 1]), np.array([np.nan, 0.5]), np.array([np.nan, 0.5]))
-    assert np.isnan(moments.mean[0])
-    assert moments.count[0] == 0
-    assert moments.mean[1] == 0.5
+    finished = moments.finish(TWO)
+    np.testing.assert_array_equal(finished["values"], [np.nan, 0.5])
+    np.testing.assert_array_equal(finished["counts"], [0, 1])
 
 
 def test_equal_values_have_no_error():
     moments = Moments(1)
     for _ in range(5):
         moments.add(np.array([0]), np.array([0.1]), np.array([0.1]))
-    assert moments.standard_error[0] < 1e-16
+    assert moments.finish(TWO)["standard_error"][0] < 1e-16
 
 
 # --- predictions that are none
-
-TWO = Variable("z", "classes", np.array([0, 1, 1]), ("a", "b"))
-THREE = Variable("z", "classes", np.array([0, 1, 2]), ("a", "b", "c"))
-NUMBER = Variable("z", "continuous", np.array([0.0, 1.0, 2.5]))
 
 
 @pytest.mark.parametrize(
     ("variable", "predicted"),
     [
-        (TWO, np.array([0.0, 0.5, 1.0])),
         (TWO, np.array([[0.0, 1.0], [0.5, 0.5], [0.25, 0.75]])),
         (THREE, np.array([[0.2, 0.3, 0.5]] * 3, dtype=np.float32)),
         (NUMBER, np.array([-1e300, 0.0, 7.0])),
@@ -115,11 +119,11 @@ def test_nothing_is_wrong_with_predictions(variable, predicted):
 @pytest.mark.parametrize(
     ("variable", "predicted", "wrong"),
     [
-        (TWO, [0.5, np.nan, np.inf], "NaN or infinite probabilities for 2 of 3 rows"),
-        (TWO, [0.5, -1e-9, 0.5], "probabilities outside [0, 1] for 1 of 3 rows"),
-        (TWO, [1.5, 0.5, 0.5], "probabilities outside [0, 1] for 1 of 3 rows"),
+        (TWO, [[0.5, 0.5], [0.5, np.nan], [np.inf, 0.0]], "NaN or infinite probabilities for 2 of 3 rows"),
+        (TWO, both([0.5, -1e-9, 0.5]), "probabilities outside [0, 1] for 1 of 3 rows"),
+        (TWO, both([1.5, 0.5, 0.5]), "probabilities outside [0, 1] for 1 of 3 rows"),
         (TWO, [[0.5, 0.4], [0.5, 0.5], [0.9, 0.9]], "probabilities that do not sum to 1 for 2 of 3 rows"),
-        (TWO, [0.5, 0.5], "predictions of shape (2,) for 3 rows and 2 classes"),
+        (TWO, [0.5, 0.5, 0.5], "predictions of shape (3,) for 3 rows and 2 classes"),
         (THREE, [[0.5, 0.5]] * 3, "predictions of shape (3, 2) for 3 rows and 3 classes"),
         (THREE, [0.5, 0.5, 0.5], "predictions of shape (3,) for 3 rows and 3 classes"),
         (NUMBER, [0.5, np.nan, 1.0], "NaN or infinite predictions for 1 of 3 rows"),

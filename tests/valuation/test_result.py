@@ -63,7 +63,7 @@ def test_probabilities_follow_rows_and_copies():
         assert list(taken.probabilities) == ["y", "sex"]
         for name, own in taken.probabilities.items():
             np.testing.assert_array_equal(own, labelled.probabilities[name][rows])
-    copied = pickle.loads(pickle.dumps(labelled.with_rows(None, "pattern")))
+    copied = pickle.loads(pickle.dumps(labelled.with_rows(None, target_pattern="pattern")))
     np.testing.assert_array_equal(copied.probabilities["sex"], labelled.probabilities["sex"])
     assert Valuation.from_values({"y": [0.5]}).probabilities is None
 

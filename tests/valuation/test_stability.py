@@ -116,7 +116,8 @@ def test_the_estimate_is_what_repetitions_show(n_fits, shape):
     def run():
         fits = truth[:, None] + np.sqrt(n_fits) * noise[:, None] * rng.normal(size=(n_rows, n_fits))
         if shape == "entropies":
-            fits = normalised_entropy(1 / (1 + np.exp(-2 * fits.ravel()))).reshape(fits.shape)
+            p = 1 / (1 + np.exp(-2 * fits.ravel()))
+            fits = normalised_entropy(np.column_stack([1 - p, p])).reshape(fits.shape)
         errors = fits.std(axis=1, ddof=1) / np.sqrt(n_fits)
         return Valuation({"y": fits.mean(axis=1)}, {"y": errors}, {"y": np.full(n_rows, n_fits)})
 

@@ -377,7 +377,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             from scipy.sparse import csr_matrix
 
             table = Table.from_input(csr_matrix(np.asarray(X, dtype=np.float64)))
-        scores = self.scorer_.score(table)
+        scores = self.scorer_.score(table)[:, 1]
         if self.scorer_.schema is not None:
             self.scorer_.schema.warn_of_lost_names(table)
         return np.column_stack([1.0 - scores, scores] if self._positive else [scores, 1.0 - scores])

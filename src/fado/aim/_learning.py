@@ -487,7 +487,7 @@ def _log_odds(scores: Floats) -> Floats:
 
 def _of_positive(scores: Floats) -> Floats:
     """Give the probabilities of the positive label, and refuse values that are not finite."""
-    found = scores if scores.ndim == 1 else scores[:, 1]
+    found = scores[:, 1]
     wrong = np.flatnonzero(~np.isfinite(found))
     if len(wrong):
         raise ValueError(

@@ -149,7 +149,7 @@ class Aim:
         if not 0 < share < 1:
             return point.threshold
         every = self.learner.weights_of(np.arange(len(positive), dtype=np.int32))
-        return Budget(kind, share).threshold(positive, scorer.score(self.problem.table), every)
+        return Budget(kind, share).threshold(positive, scorer.score(self.problem.table)[:, 1], every)
 
     def by_student(self, student: Any) -> Aimed:
         """Train a regressor on the scores of the best point, and validate it on rows that it has not seen."""
@@ -165,8 +165,8 @@ class Aim:
         untouched = scorer = detach(*self.learner.fit(learnt, groups=False))
         if not moved.moves_nothing:
             scorer = StudentScorer(detach(self.learner.teach(student, validated, taught, point.threshold)))
-        scores = scorer.score(table)
-        before, learnt_scores = untouched.score(table), self._spread(validated, taught)
+        scores = scorer.score(table)[:, 1]
+        before, learnt_scores = untouched.score(table)[:, 1], self._spread(validated, taught)
         measured = point_of(scores, theirs, lines.limits, lines.budget, moved, point.demand)
         known, alone = group_predictability(knowledge, rows.codes), _each_alone(point, lines, knowledge, rows)
         model = scorer, scores, untouched, before
@@ -342,7 +342,7 @@ def with_test_rows(
     rows = read_rows_apart(test, "test")
     positive = labels_apart(labels, rows, "test")
     weights = np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight
-    after, before = ((scorer.score(rows.table), threshold) for scorer, threshold in models)
+    after, before = ((scorer.score(rows.table)[:, 1], threshold) for scorer, threshold in models)
     return _with_part(facts, lines.of_rows(rows, how), "test", positive, weights, after, before)
 
 

@@ -193,7 +193,7 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
                 untouched=untouched,
             )
         scorer = detach(aim.learner.label_model(weights, learnt))
-        scores = scorer.score(table)
+        scores = scorer.score(table)[:, 1]
         point = point_of(scores, rows, limits, lines.budget, _shown(log_factors, own.n_classes))
         steps.append(_step(log_factors, point, lines))
         points.append(point)

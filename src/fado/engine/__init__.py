@@ -6,7 +6,6 @@ from fado.engine._base import Schema as Schema
 from fado.engine._base import Scorer as Scorer
 from fado.engine._base import Task as Task
 from fado.engine._base import Watch as Watch
-from fado.engine._base import both_classes as both_classes
 from fado.engine._layout import MissingValuesError as MissingValuesError
 from fado.engine._layout import explaining_missing_in_table as explaining_missing_in_table
 from fado.engine._lightgbm import LightGBMEngine as LightGBMEngine

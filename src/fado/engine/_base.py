@@ -192,9 +192,8 @@ class Watch(Protocol):
 class Model(Protocol):
     """The result of a task. It may be pickled, and used for scores by many threads at a time.
 
-    Scores are probabilities of classes or predicted numbers. Of two classes, LightGBM gives the probability
-    of class 1, as an array of shape (n,); scikit-learn estimators give that of both, as for any other number
-    of classes: (n, K). Classes without training rows have probability 0.
+    Scores are the probabilities of all classes, of shape (n, K), or predicted numbers, of shape (n,). Classes
+    without training rows have probability 0.
     """
 
     @property
@@ -267,7 +266,7 @@ class Scorer(Protocol):
         Returns
         -------
         ndarray of shape (n,) or (n, K)
-            The probability of class 1 of two; the probabilities of three or more classes; or numbers.
+            Numbers, or the probabilities of all classes.
 
         Raises
         ------
@@ -316,9 +315,9 @@ def count_rows(rows: Integers | Table) -> int:
     return rows.n_rows if isinstance(rows, Table) else len(rows)
 
 
-def both_classes(scores: Floats) -> Floats:
-    """Return the probabilities of all classes, also if only that of class 1 of two is given."""
-    return np.column_stack([1.0 - scores, scores]) if scores.ndim == 1 else scores
+def of_both_classes(positive: Floats) -> Floats:
+    """Return the probabilities of both of two classes, from those of class 1."""
+    return np.array([1.0 - positive, positive]).T
 
 
 def check_target(variable: Variable, target: Variable | None) -> None:
@@ -364,11 +363,9 @@ class ConstantScorer:
 
     def repeat(self, n_rows: int) -> Floats:
         """Return the same probabilities for this many rows."""
-        if self.n_classes == 2:
-            return np.full(n_rows, float(self.code))
-        said = np.zeros((n_rows, self.n_classes))
-        said[:, self.code] = 1.0
-        return said
+        certain = np.zeros((n_rows, self.n_classes))
+        certain[:, self.code] = 1.0
+        return certain
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Return the class; there is nothing else."""
@@ -392,31 +389,23 @@ class ConstantModel:
     gains = None
     n_trees = None
 
-    def __init__(self, scorer: ConstantScorer, n_scored: int, *, both: bool) -> None:
+    def __init__(self, scorer: ConstantScorer, n_scored: int) -> None:
         self._scorer = scorer
-        self._both = both
-        self.scores = self._repeat(n_scored)
+        self.scores = scorer.repeat(n_scored)
 
     def score(self, rows: Integers | Table, target: LabelArray | None = None) -> Floats:
         """Return the same probabilities for every row."""
-        return self._repeat(count_rows(rows))
+        return self._scorer.repeat(count_rows(rows))
 
     def detach(self) -> ConstantScorer:
         """Return the class that it predicts."""
         return self._scorer
 
-    def _repeat(self, n_rows: int) -> Floats:
-        said = self._scorer.repeat(n_rows)
-        return both_classes(said) if self._both else said
 
-
-def fit_constant(task: Task, *, both: bool) -> ConstantModel | None:
-    """Make the model of a task whose rows have one class; None if they have more.
-
-    `both` returns the probabilities of both of two classes, else that of class 1.
-    """
+def fit_constant(task: Task) -> ConstantModel | None:
+    """Make the model of a task whose rows have one class; None if they have more."""
     variable, labels = task.variable, task.variable.labels[task.rows]
     if variable.kind != "classes" or not len(labels) or (labels != labels[0]).any():
         return None
     scorer = ConstantScorer(int(labels[0]), len(variable.classes))
-    return ConstantModel(scorer, count_rows(task.rows if task.scored is None else task.scored), both=both)
+    return ConstantModel(scorer, count_rows(task.rows if task.scored is None else task.scored))

@@ -18,7 +18,16 @@ import pyarrow as pa
 
 from fado._records import encode, record_from
 from fado._typing import Floats, Integers
-from fado.engine._base import LabelArray, Model, Schema, Task, Watch, both_classes, check_labels, fit_constant
+from fado.engine._base import (
+    LabelArray,
+    Model,
+    Schema,
+    Task,
+    Watch,
+    check_labels,
+    fit_constant,
+    of_both_classes,
+)
 from fado.engine._bins import (
     BINNING,
     Columns,
@@ -185,7 +194,7 @@ class LightGBMEngine:
         """Learn from a subset of the bins and score another, or another table in the same bins."""
         import lightgbm
 
-        constant = fit_constant(task, both=False)
+        constant = fit_constant(task)
         if constant is not None:
             return constant
         variable = task.variable
@@ -367,7 +376,7 @@ class LightGBMScorer:
             return lightgbm.Booster(model_str=self.text)
 
     def score(self, table: Table, target: LabelArray | None = None) -> Floats:
-        """Score rows; of two classes, give the probability of class 1."""
+        """Score rows by the columns that the booster takes."""
         labels = check_labels(target, table.n_rows) if self.sees_target else np.zeros(table.n_rows)
         found, seen = self.schema.find(table, self.seen), set(self.seen)
         places = [place if j in seen else None for j, place in enumerate(found)]
@@ -446,10 +455,14 @@ def _predict(
 
 def _spread(predicted: Floats, present: tuple[int, ...], n_classes: int) -> Floats:
     """Place the probabilities of some classes among those of all; numbers stay unchanged."""
-    if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
+    if n_classes == 0:
+        return predicted
+    if predicted.ndim == 1:
+        predicted = of_both_classes(predicted)
+    if n_classes == 2:
         return predicted
     placed = np.zeros((len(predicted), n_classes))
-    placed[:, list(present)] = both_classes(predicted)
+    placed[:, list(present)] = predicted
     return placed
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from fado._typing import Floats
-from fado.engine._base import ConstantScorer, LabelArray, Model, Schema, Scorer, both_classes
+from fado.engine._base import ConstantScorer, LabelArray, Model, Schema, Scorer, of_both_classes
 from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
@@ -66,9 +66,7 @@ def groups_given_labels(scorer: Any, table: Table) -> tuple[Floats, Floats]:
     table : Table
         The rows.
     """
-    first, second = (
-        both_classes(scorer.score(table, np.full(table.n_rows, label, dtype=np.int32))) for label in (0, 1)
-    )
+    first, second = (scorer.score(table, np.full(table.n_rows, label, dtype=np.int32)) for label in (0, 1))
     return first, second
 
 
@@ -106,7 +104,8 @@ class CombinedScorer:
     def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows with all models."""
         known = [groups_given_labels(own, table) for own in self.groups]
-        return expit(combine_probabilities(self.label.score(table), known, self.negative, self.positive))
+        label = self.label.score(table)[:, 1]
+        return of_both_classes(expit(combine_probabilities(label, known, self.negative, self.positive)))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Return the coefficients and the models' plain parts, and their contents one after the other."""
@@ -170,7 +169,7 @@ class StudentScorer:
 
     def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Return the logistic function of what the student predicts."""
-        return expit(self.student.score(table))
+        return of_both_classes(expit(self.student.score(table)))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Return the student's own parts."""
@@ -245,6 +244,7 @@ def detach(model: Model) -> Scorer:
     >>> task = Task(LGBMClassifier(n_estimators=5), large, np.arange(100), seed=0)
     >>> scorer = detach(LightGBMEngine(table).fit(task))
     >>> scorer.score(Table.from_input([[7.0], [93.0]])).round(2)
-    array([0.3, 0.7])
+    array([[0.7, 0.3],
+           [0.3, 0.7]])
     """
     return model.detach()

@@ -110,7 +110,7 @@ class SklearnEngine:
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
 
-        constant = fit_constant(task, both=True)
+        constant = fit_constant(task)
         if constant is not None:
             return constant
         layout, features = self._layout(task)
@@ -199,19 +199,18 @@ class SklearnScorer:
         return self.layout.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> Floats:
-        """Score rows; of two classes, return the probability of class 1."""
+        """Score rows; an error of the estimator is one of the rows."""
         features = self.layout.lay_out(table)
         if self.target is not None:
             theirs = replace(self.target, labels=check_labels(target, table.n_rows))
             features = self.layout.with_target(features, theirs)
         try:
-            scores = self.predict(features)
+            return self.predict(features)
         except MissingValuesError:
             raise
         except Exception as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
-        return scores[:, 1] if self.n_classes == 2 else scores
 
     def predict(self, features: Any) -> Floats:
         """Return the probabilities of all classes, or numbers, for rows that were laid out."""

@@ -491,7 +491,7 @@ def _kept(made: dict[Any, Item], key: Any, make: Callable[[], Item], most: int) 
 
 def _of_positives(scores: Floats) -> Floats:
     """Return the scores of the positive label; scores must be finite."""
-    own = scores[:, 1] if scores.ndim == 2 else scores
+    own = scores[:, 1]
     if not np.isfinite(own).all():
         raise ValueError("The model gives some rows scores that are not finite.")
     return np.ascontiguousarray(own)

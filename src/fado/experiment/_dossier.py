@@ -89,8 +89,7 @@ def write_dossier(content: dict[str, Any], path: str | os.PathLike[str]) -> None
     if ending not in (".html", ".json"):
         raise ValueError(f"A dossier is written to a file that ends in .html or .json, got {str(path)!r}.")
     if ending == ".html":
-        scripts = ["numbers.js", "svg.js", "dossier.js"]
-        text = render_page("dossier", title="Dossier of alternatives", scripts=scripts, data=content)
+        text = render_page("dossier.html", content)
     else:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with replacing(path, "The dossier") as temporary:

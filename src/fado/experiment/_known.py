@@ -182,7 +182,7 @@ class KnownParts:
         scores = np.empty(len(self._codes))
         for fitted, rows in self._splits():
             found = fit(Task(estimator, target, fitted, self._seed, rows, self._weights_of(fitted))).scores
-            scores[rows] = found[:, 1] if found.ndim == 2 else found
+            scores[rows] = found[:, 1]
         weights = np.ones(len(scores)) if training.weights is None else training.weights
         return KnownRows(scores, self.training_groups(), training.positive, self._codes, weights)
 

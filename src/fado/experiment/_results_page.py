@@ -12,12 +12,13 @@ import numpy as np
 
 from fado._messages import list_names, warn_user
 from fado._storage import replacing
+from fado._version import __version__
 from fado.experiment._frame import decides_alone, is_whole, parameter_columns, parts_of
 from fado.experiment._settings import metric_names, ratio_name
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import Entry, intervention_entries
 from fado.metrics import RATES, RATIO_NAMES, RATIO_TITLES, best_first, pareto_frontier
-from fado.reporting import landscape_page, select_points, shown_table, tabulate_points
+from fado.reporting import render_page, select_points, shown_table, tabulate_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,7 @@ def write_report(
     """Write the report, which shows a ratio and its line first."""
     if path.suffix.lower() != ".html":
         raise ValueError(f"A report must end in .html, got {str(path)!r}.")
-    text = landscape_page(report_content(results, metric, at_least, notes))
+    text = render_page("landscape.html", report_content(results, metric, at_least, notes))
     with replacing(path, "The report") as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -46,7 +47,42 @@ def write_report(
 def report_content(
     results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the content of the page as plain data, with the given ratio first."""
+    """Return the content of the page as plain data, with the given ratio first.
+
+    The page's script draws the landscape and selects the models above the line, which the reader can move.
+
+    Returns
+    -------
+    dict
+        Numbers are formatted as text, except those of models.
+
+        - ``models``, the number of models; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
+          below them.
+        - ``rule``, the first line; ``chosen_on``, the part that selects models, which the page draws;
+          ``first_looks``, whether some models were trained in part and cannot be selected.
+        - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``),
+          whether a model decides ``alone``, and the ``statuses`` of the models; ``marks``, what the shapes
+          mean, in words.
+        - ``titles``, of the ratios; ``attributes``, the names of the attributes to choose from: all, and, if
+          there are several, each of them. A view is one ratio of one attribute; the views of the first ratio
+          come first.
+        - ``points``, the result of `tabulate_points` for the views, with two frontiers of each part (models
+          that need no group, and models that do), and the ``choices`` at every line: per ``intervention`` how
+          many models were ``compared``, and its ``steps``, pairs of a row and its place among all. The first
+          whose ratio reaches a line is the best there; if none does, the last is the closest.
+          The page shows the first view first. Rows are sorted by true-positive rate, from high to low, on
+          the part that selects models.
+        - ``figures``, the metrics on a model's card: the ``name`` of each, without that of its part, and its
+          ``title``.
+        - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``), and whether
+          they are ``ranked``.
+        - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
+          fewer than ``min_group_size`` rows: the ``group``, and per entry of ``parts`` its ``rows`` and its
+          ``rate``; ``positive``, the positive label or None.
+        - ``errors``, rows of ``intervention``, ``models``, ``status`` and ``error``.
+        - ``settings``, rows of ``name`` and ``value``.
+        - ``version``, that of the library.
+    """
     if metric not in RATIO_NAMES:
         raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
     if not 0 <= at_least <= 1:
@@ -55,6 +91,7 @@ def report_content(
     attributes = [None, *results.attributes] if len(results.attributes) > 1 else [None]
     views = [(metric, attribute) for metric in ratios for attribute in attributes]
     return {
+        "version": __version__,
         "rule": at_least,
         "models": f"{len(results.frame):,}",
         "statuses": _statuses(results.frame),

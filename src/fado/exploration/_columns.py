@@ -116,8 +116,8 @@ def _held_errors(
     def errors(scores: Floats) -> Floats:
         if variable.kind == "continuous":
             return np.abs(scores - labels)
-        if scores.ndim == 1:
-            return np.where(labels == 1, 1.0 - scores, scores)
+        if scores.shape[1] == 2:
+            return scores[np.arange(len(labels)), 1 - labels]
         return 1.0 - scores[np.arange(len(labels)), labels]
 
     known = variable.labels[task.rows]

@@ -525,5 +525,4 @@ def _some_blocks(problem: Problem, rows: Integers) -> Integers | None:
 
 
 def _score(task: Task, engine: Engine, stop: threading.Event | None) -> Floats:
-    scores = engine.fit(task, stop).scores
-    return scores if scores.ndim == 1 else scores[:, 1]
+    return engine.fit(task, stop).scores[:, 1]

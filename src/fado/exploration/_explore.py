@@ -29,7 +29,7 @@ from fado.exploration._material import (
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, distributions, plane, stability_part
-from fado.reporting import explore_page, page_in_frame, without_nan
+from fado.reporting import page_in_frame, render_page, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
@@ -67,7 +67,7 @@ class Exploration:
 
     def html(self) -> str:
         """Return the page as HTML text that loads nothing from elsewhere."""
-        return explore_page(self._summary)
+        return render_page("explore.html", self._summary)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file. If writing fails, no partial file is left.

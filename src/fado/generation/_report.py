@@ -175,7 +175,7 @@ def _told_apart(made: Problem, validated: Problem, seed: int, workers: int) -> f
     def area(fold: int, engine: LightGBMEngine, stop: threading.Event) -> float:
         inside, outside = (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         task = Task(checking_estimator(), origin, inside.astype(np.int32), seed, outside.astype(np.int32))
-        return float(roc_auc_score(origin.labels[outside], engine.fit(task, stop).scores))
+        return float(roc_auc_score(origin.labels[outside], engine.fit(task, stop).scores[:, 1]))
 
     return float(np.mean(list(ThreadExecutor(workers).run(area, both, engine)))) if both else float("nan")
 
@@ -221,7 +221,7 @@ def train_and_score(
     variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
     rows = np.arange(table.n_rows, dtype=np.int32)
     task = Task(checking_estimator(), variable, rows, seed, validated, weights)
-    return LightGBMEngine(table).fit(task).scores
+    return LightGBMEngine(table).fit(task).scores[:, 1]
 
 
 FineArray = npt.NDArray[np.float32]

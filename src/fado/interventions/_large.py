@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from dataclasses import replace
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from fado._storage import remove_abandoned, replacing, replacing_directory
 from fado._typing import Floats
 from fado.interventions._base import (
     BaseIntervention,
-    TrainingSet,
     checked_utility,
     no_cells,
     no_utilities,
@@ -41,7 +40,6 @@ from fado.tabular import (
     TARGET,
     GroupNames,
     Groups,
-    LabelPattern,
     Labels,
     Variable,
     check_known,
@@ -55,14 +53,13 @@ from fado.tabular import (
 from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
 from fado.valuation import Valuation
 from fado.valuation.large import (
-    Classes,
     Combinations,
     Paths,
     StoredValues,
+    TablePass,
     check_comparisons,
     check_group_names,
     check_out,
-    check_rows,
     memory_bound,
     name_roles,
     part_name,
@@ -176,29 +173,39 @@ def sample_files(
     ...         intervention=sampler,
     ...         out=f"{folder}/sample",
     ...     )
-    >>> for own in change.groups:
-    ...     print(own.title, own.rows, own.rows_after, own.positive_rate_after)
+    >>> for group in change.groups:
+    ...     print(group.title, group.rows, group.rows_after, group.positive_rate_after)
     m 12 12 0.5
     f 6 4 0.5
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
-    files = _Files(
-        paths, sampler, "rows", target, protected, unknown, out, values, weight, memory, progress, group_names
+    table = _OpenTable(
+        paths,
+        sampler,
+        "rows",
+        out,
+        values,
+        memory,
+        progress,
+        target=target,
+        protected=protected,
+        unknown=unknown,
+        weight=weight,
+        group_names=group_names,
     )
-    group_size = _row_group_rows(len(files.source.schema.names))
-    rows, chosen = files.decide(getattr(sampler, "pos_label", None), group_size)
-    kept = np.zeros(len(rows), dtype=np.bool_)
-    kept[chosen.rows] = True
-    change = files.change(rows, kept.astype(np.float64))
-    del rows, chosen  # while rows are written, only the mask is in memory
+    source = table.source
+    row_group = _row_group_rows(len(source.schema.names))
+    factors, change = table.decide(getattr(sampler, "pos_label", None), row_group)
 
-    def written() -> Iterator[pa.Table]:
-        first = 0
-        for table in files.blocks(None, "blocks written", min(group_size, BLOCK_ROWS)):
-            yield table.filter(pa.array(kept[first : first + table.num_rows]))
-            first += table.num_rows
+    def kept_rows() -> Iterator[pa.Table]:
+        first, block_rows = 0, min(row_group, BLOCK_ROWS)
+        blocks = source.rows(None, block_rows)
+        n_blocks = -(-source.about_rows // block_rows)
+        for block in tracked(blocks, n_blocks, what="blocks written", show=progress):
+            yield block.filter(pa.array(factors[first : first + block.num_rows] > 0))
+            first += block.num_rows
 
-    _write_rows(files.out, written(), files.source.schema)
+    _write_rows(Path(out), kept_rows(), source.schema)
     return change
 
 
@@ -271,43 +278,32 @@ def reweigh_files(
     ...     )
     ...     pd.read_parquet(f"{folder}/w.parquet")["weight"].round(3).tolist()
     [2.0, 0.667, 0.667, 0.667, 0.667, 0.667, 0.667, 2.0]
-    >>> for own in change.groups:
-    ...     print(own.title, own.positive_rate, round(own.positive_rate_after, 3))
+    >>> for group in change.groups:
+    ...     print(group.title, group.positive_rate, round(group.positive_rate_after, 3))
     f 0.25 0.5
     m 0.75 0.5
     """
-    reweigher = UtilityAwareReweigher() if intervention is None else intervention
-    files = _Files(
-        *(paths, reweigher, "weights", target, protected, unknown, out, values, weight),
-        *(memory, progress, group_names),
+    table = _OpenTable(
+        paths,
+        UtilityAwareReweigher() if intervention is None else intervention,
+        "weights",
+        out,
+        values,
+        memory,
+        progress,
+        target=target,
+        protected=protected,
+        unknown=unknown,
+        weight=weight,
+        group_names=group_names,
     )
-    rows, chosen = files.decide(positive)
-    if chosen.weights is not None and len(chosen.rows) == len(rows):
-        factors = np.asarray(chosen.weights, dtype=np.float64)
-    else:
-        factors = np.zeros(len(rows))
-        factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
-    change = files.change(rows, factors)
-    del rows, chosen  # while weights are written, only they are in memory
-    parts = (factors[first : first + BLOCK_ROWS] for first in range(0, len(factors), BLOCK_ROWS))
-    _write_rows(files.out, (pa.table([pa.array(own)], schema=_WEIGHTS) for own in parts), _WEIGHTS)
+    factors, change = table.decide(positive)
+    blocks = (factors[first : first + BLOCK_ROWS] for first in range(0, len(factors), BLOCK_ROWS))
+    _write_rows(Path(out), (pa.table([pa.array(block)], schema=_WEIGHTS) for block in blocks), _WEIGHTS)
     return change
 
 
-@dataclass(frozen=True)
-class CodedRows:
-    """The arrays on which an intervention decides, for all rows of a table in files."""
-
-    labels: Labels
-    groups: Groups
-    utilities: Floats | None
-    weights: Floats | None
-
-    def __len__(self) -> int:
-        return len(self.labels.codes)
-
-
-class _Files:
+class _OpenTable:
     """A table in files that an intervention changes; settings are checked before a row is read."""
 
     def __init__(
@@ -315,15 +311,11 @@ class _Files:
         paths: Paths,
         intervention: Any,
         changes: str,
-        target: str,
-        protected: str | Sequence[str],
-        unknown: Any,
         out: str | os.PathLike[str],
         values: str | os.PathLike[str] | None,
-        weight: str | None,
         memory: str | int | None,
         progress: bool,
-        group_names: GroupNames | None,
+        **columns: Any,
     ) -> None:
         name = type(intervention).__name__
         if not isinstance(intervention, BaseIntervention):
@@ -337,108 +329,93 @@ class _Files:
         self._utility = checked_utility(intervention.utility) if intervention.uses_values else None
         self._intervention, self._progress = intervention, progress
         self._memory = memory_bound(memory)
-        self.source, self.out = open_source(paths), Path(out)
-        self._roles = name_roles(
-            self.source.schema,
-            target,
-            protected,
-            weight=weight,
-            group_names=group_names,
-            unknown=unknown,
-        )
+        self.source = open_source(paths)
+        self._roles = name_roles(self.source.schema, **columns)
         if intervention.uses_values and values is None:
             raise ValueError(
                 f"`values` must be given, as {name} uses them: make them with `fado.value_files`."
             )
-        self._values = StoredValues(values) if intervention.uses_values and values is not None else None
-        check_out(self.out, self.source, paths, [] if self._values is None else [self._values.path])
-        if self.out.is_dir() and any(self.out.iterdir()):
-            remove_abandoned(self.out)
-            raise ValueError(f"The directory {str(self.out)!r} is not empty: name another `out`.")
-        if self._values is not None:
-            self._values.check(self._roles.target.name, self._roles.names[1:])
+        stored = StoredValues(values) if intervention.uses_values and values is not None else None
+        final = Path(out)
+        check_out(final, self.source, paths, [] if stored is None else [stored.path])
+        if final.is_dir() and any(final.iterdir()):
+            remove_abandoned(final)
+            raise ValueError(f"The directory {str(final)!r} is not empty: name another `out`.")
+        if stored is not None:
+            stored.check(self._roles.target.name, self._roles.names[1:])
             if self.source.n_rows is not None:
-                self._values.check_rows(self.source.n_rows)
-        self._where = str(paths if isinstance(paths, str | os.PathLike) else self.source.files[0].path)
+                stored.check_rows(self.source.n_rows)
+        self._values = stored
 
-    def decide(self, pos_label: Any, written_rows: int | None = None) -> tuple[CodedRows, TrainingSet]:
-        """Read all rows, and let the intervention decide; `written_rows` are then written at once."""
+    def decide(self, pos_label: Any, written_rows: int | None = None) -> tuple[Floats, FilesChange]:
+        """Read all rows and let the intervention decide: the factor of every row's weight, and the changes.
+
+        `written_rows` is how many rows are then written at once.
+        """
+        intervention = self._intervention
         self._check_room(written_rows)
         check_group_names(self.source, self._roles)
-        rows = self._read(pos_label)
+        labels, groups, weights = self._read(pos_label)
+        utilities = self._utilities()
         pa.default_memory_pool().release_unused()  # that Arrow keeps of blocks
-        cells = (rows.labels, rows.groups) if self._intervention._counts_cells else no_cells(len(rows))
-        generator = check_random_state(sklearn_seed(getattr(self._intervention, "random_state", None)))
-        chosen = self._intervention._choose(*cells, rows.utilities, rows.weights, generator)
-        weighs_too = self._intervention.changes == "rows" and chosen.weights is not None
+        n_rows = len(groups.codes)
+        cells = (labels, groups) if intervention._counts_cells else no_cells(n_rows)
+        generator = check_random_state(sklearn_seed(getattr(intervention, "random_state", None)))
+        chosen = intervention._choose(*cells, utilities, weights, generator)
+        weighs_too = intervention.changes == "rows" and chosen.weights is not None
         if chosen.parents is not None or chosen.labels is not None or weighs_too:
             what = "makes new rows" if chosen.parents is not None else "changes labels"
             raise ValueError(
-                f"{type(self._intervention).__name__} needs all rows in memory, as it "
+                f"{type(intervention).__name__} needs all rows in memory, as it "
                 f"{'also weighs them' if weighs_too else what}: fit it to a table in memory, or choose "
                 "another intervention."
             )
-        return rows, chosen
+        if chosen.weights is not None and len(chosen.rows) == n_rows:
+            factors = np.asarray(chosen.weights, dtype=np.float64)
+        else:
+            factors = np.zeros(n_rows)
+            factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
+        least = getattr(intervention, "min_group_size", 0)
+        return factors, change_of(self._roles.names[1:], labels, groups, weights, factors, least)
 
-    def blocks(self, columns: Sequence[str] | None, what: str, block_rows: int) -> Iterator[pa.Table]:
-        """Read some columns of all rows, block by block, with a progress bar."""
-        n_blocks = -(-self.source.about_rows // block_rows)
-        return tracked(self.source.rows(columns, block_rows), n_blocks, what=what, show=self._progress)
-
-    def change(self, rows: CodedRows, factors: Floats) -> FilesChange:
-        """Return the changes of the groups, given the factors of the rows' weights."""
-        least = getattr(self._intervention, "min_group_size", 0)
-        return change_of(self._roles.names[1:], rows.labels, rows.groups, rows.weights, factors, least)
-
-    def _read(self, pos_label: Any) -> CodedRows:
-        """Encode all rows in one pass: combinations of classes, from which labels and groups are made."""
+    def _read(self, pos_label: Any) -> tuple[Labels, Groups, Floats | None]:
+        """Read labels, groups and weights of all rows in one pass, as codes of their combinations."""
         roles, counts_cells = self._roles, self._intervention._counts_cells
-        seen, joint, pattern = [Classes(name) for name in roles.names], Combinations(), LabelPattern()
-        places: list[npt.NDArray[Any]] = []
-        weights: list[Floats] = []
-        for block in self.blocks(roles.needed, "blocks read", BLOCK_ROWS):
-            columns, own_weights = roles.variables(block), roles.weights(block)
-            check_rows(columns[0], own_weights, self._where)
-            codes = [own.add(column) for own, column in zip(seen, columns, strict=True)]
-            if counts_cells:
-                _check_classes(own.variable() for own in seen if own.are_numbers)
-            pattern.add(codes[0])
-            places.append(joint.add(codes).astype(np.min_scalar_type(len(joint))))
-            if own_weights is not None:
-                weights.append(own_weights)
-        combination = np.concatenate(places)
-        variables = [own.numbered() for own in seen]
+        reading, joint = TablePass(self.source, roles), Combinations()
+        codes: list[npt.NDArray[Any]] = []
+        weights: list[Any] = []
+        for block in reading.blocks(BLOCK_ROWS, progress=self._progress):
+            codes.append(joint.add(block.codes).astype(np.min_scalar_type(len(joint))))
+            weights.append(roles.weights(block.table))
+        combination = np.concatenate(codes)
+        target, *attributes = variables = reading.numbered()
         if self._values is not None:
             self._values.check_rows(len(combination))
-            self._values.check_pattern(pattern.hexdigest(), len(variables[0].classes))
-        if roles.weight is not None and not any(own.any() for own in weights):
+            self._values.check_pattern(reading.pattern.hexdigest(), len(target.classes))
+        if roles.weight is not None and not any(block.any() for block in weights):
             raise ValueError("`weight` is zero in every row: give some row a weight.")
         check_comparisons(variables, roles)
         if counts_cells:
             _check_classes(variables)
-        classes = [
-            own.labels.astype(np.int64)[codes] if own.kind == "classes" else np.zeros_like(codes)
-            for own, codes in zip(variables, np.array(joint.seen, dtype=np.int64).T, strict=True)
-        ]  # of every combination
-        if counts_cells:
-            check_known(variables[1:])
-            sizes = np.bincount(combination, minlength=len(joint))
-            for own, codes in zip(variables[1:], classes[1:], strict=True):
-                if own.has_missing:
-                    missing = int(sizes[codes == len(own.classes) - 1].sum())
-                    warn_of_unknown_rows(own, missing, len(combination))
-        crossed = [
-            replace(own, labels=codes)
-            for own, codes in zip(variables[1:], classes[1:], strict=True)
-            if own.kind == "classes"
-        ]
-        groups = group_rows(crossed) if crossed else Groups(np.zeros_like(classes[0]), (_ALL,), (_ALL,))
-        labels = _labels_of(variables[0], pos_label, counts_cells=counts_cells)
-        return CodedRows(
-            replace(labels, codes=classes[0].astype(np.int32)[combination]),
+            check_known(attributes)
+        crossed = []
+        occurring = np.array(joint.seen, dtype=np.int64)  # the classes of every combination
+        for variable, places in zip(attributes, occurring.T[1:], strict=True):
+            if variable.kind == "continuous":
+                continue
+            crossed.append(replace(variable, labels=variable.labels[places]))
+            if counts_cells and variable.has_missing:
+                missing = int(joint.sizes[crossed[-1].labels == len(variable.classes) - 1].sum())
+                warn_of_unknown_rows(variable, missing, len(combination))
+        groups = group_rows(crossed) if crossed else Groups(np.zeros(len(joint), int), (_ALL,), (_ALL,))
+        labels = _labels_of(target, pos_label, counts_cells=counts_cells)
+        own_labels = np.zeros(len(joint), np.int32)
+        if target.kind == "classes":
+            own_labels = target.labels[occurring[:, 0]].astype(np.int32)
+        return (
+            replace(labels, codes=own_labels[combination]),
             replace(groups, codes=groups.codes[combination]),
-            self._utilities(),
-            np.concatenate(weights) if weights else None,
+            np.concatenate(weights) if roles.weight is not None else None,
         )
 
     def _utilities(self) -> Floats | None:
@@ -503,15 +480,15 @@ def _labels_of(target: Variable, pos_label: Any, *, counts_cells: bool) -> Label
 
 def _check_classes(variables: Iterable[Variable]) -> None:
     """Refuse continuous variables where labels and groups are needed."""
-    for own in variables:
-        if own.kind == "continuous" and own.name == TARGET:
+    for variable in variables:
+        if variable.kind == "continuous" and variable.name == TARGET:
             raise ValueError(
                 f"`y` has more than 20 different numbers, and this needs classes: {COMPARE_TARGET}."
             )
-        if own.kind == "continuous":
+        if variable.kind == "continuous":
             raise ValueError(
-                f"Protected attribute {own.name!r} has more than 20 different numbers, too many for groups: "
-                "cut it into a few, for example by `age >= 50`."
+                f"Protected attribute {variable.name!r} has more than 20 different numbers, too many for "
+                "groups: cut it into a few, for example by `age >= 50`."
             )
 
 
@@ -532,19 +509,13 @@ def _write_rows(out: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> Non
             _write(temporary, groups, schema)
         return
     with replacing_directory(out, "The rows") as folder:
-        for number, part in enumerate(_parts(groups, _ROWS_OF_A_PART // rows, schema)):
+        for number in count():
+            part = islice(groups, _ROWS_OF_A_PART // rows)
+            first = next(part, None if number else schema.empty_table())  # without rows there is one part
+            if first is None:
+                break
             with replacing(folder / part_name(number), "The rows", tidy=False) as temporary:
-                _write(temporary, part, schema)
-
-
-def _parts(
-    groups: Iterator[pa.Table], groups_of_a_part: int, schema: pa.Schema
-) -> Iterator[Iterator[pa.Table]]:
-    """Split row groups into parts; without rows there is one part."""
-    first = next(groups, schema.empty_table())
-    while first is not None:
-        yield chain([first], islice(groups, groups_of_a_part - 1))
-        first = next(groups, None)
+                _write(temporary, chain([first], part), schema)
 
 
 def _write(path: Path, groups: Iterable[pa.Table], schema: pa.Schema) -> None:

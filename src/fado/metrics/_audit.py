@@ -149,9 +149,7 @@ class Audit:
     def _page(self) -> str:
         from fado.reporting import render_page
 
-        data = {**self.to_dict(), "local_law_144": _records(self.local_law_144())}
-        scripts = ["numbers.js", "svg.js", "audit.js"]
-        return render_page("audit", title="Audit of decisions", scripts=scripts, data=data)
+        return render_page("audit.html", self.to_dict() | {"local_law_144": _records(self.local_law_144())})
 
     def _repr_html_(self) -> str:
         from fado.reporting import page_in_frame

@@ -23,7 +23,7 @@ from fado.models._card import card_content, exceeded
 from fado.models._check import Check, check_rows, is_positive
 from fado.models._drift import compare_columns
 from fado.models._facts import ColumnSummary, Facts
-from fado.reporting import card_page, card_text, page_in_frame
+from fado.reporting import card_text, page_in_frame, render_page
 from fado.tabular import Problem, Table, check_known, group_rows, read_problem
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class ChosenModel:
         return f"ChosenModel({facts.estimator or self.scorer.kind}, threshold={self.threshold_:.6g}, {aim})"
 
     def _repr_html_(self) -> str:
-        return page_in_frame(card_page(self._content({})), height=500)
+        return page_in_frame(self.card("html"), height=500)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -403,7 +403,7 @@ class ChosenModel:
         content = self._content(stated)
         if format == "dict":
             return content
-        return card_page(content) if format == "html" else card_text(content)
+        return render_page("card.html", content) if format == "html" else card_text(content)
 
     def card_page(self, path: str | os.PathLike[str], **stated: Any) -> None:
         """Write the model's card as one HTML page that needs no network.
@@ -453,7 +453,7 @@ class ChosenModel:
     def _score(self, table: Table) -> Floats:
         if table.n_rows == 0:
             raise ValueError("`X` has no rows (n_samples = 0): give at least one.")
-        scores = self.scorer.score(table)
+        scores = self.scorer.score(table)[:, 1]
         if self.scorer.schema is not None:
             self.scorer.schema.warn_of_lost_names(table)
         finite = np.isfinite(scores)

@@ -1,4 +1,4 @@
-"""The fairness-performance landscape of many models: its points, its chart (as in the paper), its page."""
+"""The fairness-performance landscape of many models: its points, and its chart (as in the paper)."""
 
 from __future__ import annotations
 
@@ -9,67 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fado._messages import plain_number
-from fado._version import __version__
-from fado.reporting._page import load_altair, render_page
+from fado.reporting._page import load_altair
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["landscape_chart", "landscape_page", "select_points", "tabulate_points"]
+__all__ = ["landscape_chart", "select_points", "tabulate_points"]
 
-TITLE = "FADO: the fairness-performance landscape"
 MILLION = 1_000_000
-_SCRIPTS = """
-numbers.js svg.js models.js choice.js words.js marks.js legend.js chart.js pointing.js controls.js winners.js
-card.js save.js sections.js main.js
-"""
 _ALPHAS = ["#440154", "#404387", "#29788e", "#22a784"]  # viridis as far as it stands out from white paper
 _SIZE = 340
-
-
-def landscape_page(content: dict[str, Any]) -> str:
-    """Render a report as a page that makes no request.
-
-    The page's script draws the landscape and selects the models above the line, which the reader can move.
-
-    Parameters
-    ----------
-    content : dict
-        Plain data; numbers are formatted as text, except those of models.
-
-        - ``models``, the number of models; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
-          below them.
-        - ``rule``, the first line; ``chosen_on``, the part that selects models, which the page draws;
-          ``first_looks``, whether some models were trained in part and cannot be selected.
-        - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``),
-          whether a model decides ``alone``, and the ``statuses`` of the models; ``marks``, what the shapes
-          mean, in words.
-        - ``titles``, of the ratios; ``attributes``, the names of the attributes to choose from: all, and, if
-          there are several, each of them. A view is one ratio of one attribute; the views of the first ratio
-          come first.
-        - ``points``, the result of `tabulate_points` for the views, with two frontiers of each part (models
-          that need no group, and models that do), and the ``choices`` at every line: per ``intervention`` how
-          many models were ``compared``, and its ``steps``, pairs of a row and its place among all. The first
-          whose ratio reaches a line is the best there; if none does, the last is the closest.
-          The page shows the first view first. Rows are sorted by true-positive rate, from high to low, on
-          the part that selects models.
-        - ``figures``, the metrics on a model's card: the ``name`` of each, without that of its part, and its
-          ``title``.
-        - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``), and whether
-          they are ``ranked``.
-        - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
-          fewer than ``min_group_size`` rows: the ``group``, and per entry of ``parts`` its ``rows`` and its
-          ``rate``; ``positive``, the positive label or None.
-        - ``errors``, rows of ``intervention``, ``models``, ``status`` and ``error``.
-        - ``settings``, rows of ``name`` and ``value``.
-
-    Returns
-    -------
-    str
-        The page.
-    """
-    data = content | {"version": __version__}
-    return render_page("landscape", title=TITLE, scripts=_SCRIPTS.split(), data=data)
 
 
 def tabulate_points(

@@ -1,8 +1,10 @@
-"""Pages: self-contained HTML texts from templates and plain data, and their form in notebooks.
+"""Pages: one HTML text each, from a template and plain data, and their form in notebooks.
 
-All data reach the page as JSON inside a data block. Every character that could end the block, or that
-JavaScript treats as the end of a line, is escaped, and the page's script only inserts data as text. The
-content security policy allows the page's own style and script, by their hashes, and nothing else.
+Documents (card, audit, dossier) are static: they read, print and mail without any script. The pages of an
+exploration and of a landscape draw with their own scripts; they carry their content as JSON in a data block,
+where every character is escaped that could end the block or that JavaScript takes for the end of a line. All
+text from the data is escaped, and characters that change the text around them are made visible. The content
+security policy allows the page's own style and scripts, by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -14,85 +16,94 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from string import Template
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fado._messages import plain_number
+from fado.reporting import _numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 DIGITS = 6
+TEMPLATES = "templates"
 
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&'\u2028\u2029"}
 # Control, formatting (marks of direction), private use, surrogates, line ends.
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
-def render_page(page: str, *, title: str, scripts: Sequence[str], data: Any) -> str:
-    """Render a folder of templates and the data as one page that makes no request.
+def render_page(template: str, content: dict[str, Any]) -> str:
+    """Render plain data as one text that makes no request.
 
     Parameters
     ----------
-    page : str
-        The folder of the page's own templates: ``body.html``, ``page.css`` and its scripts. All pages share
-        ``page.html``, ``base.css`` and ``dom.js``, which comes before the scripts.
-    title : str
-        The title of the page, which must not come from the data.
-    scripts : sequence of str
-        Names of the page's scripts in the order in which they run: its own, or shared ones.
-    data : plain data
-        All content that comes from the data, for JSON.
+    template : str
+        The name of the template: ``card.html``, ``card.md``, ``audit.html``, ``dossier.html``,
+        ``explore.html`` or ``landscape.html``, which says what of the content it shows.
+    content : dict
+        Plain data: all that comes from the user's data, escaped as the template's format needs it.
 
     Returns
     -------
     str
         The page.
     """
-    shared = files("fado.reporting") / "templates"
-    folder = shared / page
-    style = _read(shared, "base.css") + _read(folder, "page.css")
-    homes = [folder if (folder / name).is_file() else shared for name in scripts]
-    own = [_read(home, name) for home, name in zip(homes, scripts, strict=True)]
-    script = "\n".join([_read(shared, "dom.js"), *own])
-    return Template(_read(shared, "page.html")).substitute(
-        title=title,
-        style=style,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        body=_read(folder, "body.html"),
-        data=_as_json(data),
-        script=script,
+    return str(_environment().get_template(template).render(content=_plain(content)))
+
+
+@cache
+def _environment() -> Any:
+    """Return the environment of all templates, with the numbers and pieces that they call."""
+    import jinja2
+    from markupsafe import Markup
+
+    def trusted(text: str) -> Markup:
+        return Markup(text)  # noqa: S704 - our own files, and texts that were escaped before
+
+    def source(names: Sequence[str]) -> Markup:
+        return trusted("\n".join(loader.get_source(environment, name)[0] for name in names))
+
+    loader = jinja2.PackageLoader("fado.reporting", TEMPLATES)
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    environment.globals |= {"source": source, **{name: getattr(_numbers, name) for name in _numbers.__all__}}
+    environment.filters |= {
+        "as_json": lambda data: trusted(_as_json(data)),
+        "digest": _digest,
+        "line": lambda text: trusted(_line(text)),
+        "marked": lambda text: trusted(_marked(text)),
+    }
+    return environment
 
 
-def _read(folder: Traversable, name: str) -> str:
-    return (folder / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
+def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _as_json(data: Any) -> str:
-    text = json.dumps(_compact(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """Write data for a script, numbers with six digits."""
+    data = _plain(data, rounded=lambda number: float(f"{number:.{DIGITS}g}"))
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_ESCAPES)
 
 
-def _compact(value: Any) -> Any:
-    """Round numbers, and make invisible characters visible that change the text around them."""
+def _plain(value: Any, rounded: Callable[[float], float] = float) -> Any:
+    """Make invisible characters visible that change the text around them, and round numbers."""
     if isinstance(value, dict):
-        return {_compact(key): _compact(entry) for key, entry in value.items()}
+        return {_plain(key): _plain(entry, rounded) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_compact(entry) for entry in value]
+        return [_plain(entry, rounded) for entry in value]
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
-    if isinstance(value, str):
-        return written_out(value)
-    return value
+        return rounded(value)
+    return written_out(value) if isinstance(value, str) else value
 
 
 def without_nan(value: Any) -> Any:
@@ -159,15 +170,15 @@ def shown_table(title: str, texts: Sequence[str], table: pd.DataFrame | None = N
     >>> shown_table("Results of <x>", ["None are done."])
     '<div><p><b>Results of &lt;x&gt;</b></p><p>None are done.</p></div>'
     """
-    told = [f"<p>{_escaped(text)}</p>" for text in texts]
+    parts = [f"<p>{_escaped(text)}</p>" for text in texts]
     if table is not None:
         cells = table.map(lambda cell: written_out(cell) if isinstance(cell, str) else cell)
         cells.columns = [written_out(str(name)) for name in table.columns]
         shown = cells.to_html(
             border=0, index=False, na_rep="", float_format=lambda number: plain_number(number, 4)
         )
-        told.append(shown)
-    return f"<div><p><b>{_escaped(title)}</b></p>{''.join(told)}</div>"
+        parts.append(shown)
+    return f"<div><p><b>{_escaped(title)}</b></p>{''.join(parts)}</div>"
 
 
 def _escaped(text: str) -> str:
@@ -191,8 +202,8 @@ _MARKS = re.compile(r"[\\`*\[\]<>|&~$@!]|(?<=[a-z]):(?=//)|(?<=www)\.|(?<!\w)_|_
 _STARTS = re.compile(r"^(\d*)([#+=.)-])")
 
 
-def card_page(content: dict[str, Any]) -> str:
-    """Render a card as a page that makes no request.
+def card_text(content: dict[str, Any]) -> str:
+    r"""Render a card as Markdown.
 
     Parameters
     ----------
@@ -200,25 +211,9 @@ def card_page(content: dict[str, Any]) -> str:
         Plain data, shown as they are.
 
         - ``title``, ``footer``: texts; ``lead``: a list of texts; ``fields``: pairs of texts.
-        - ``verdict``: its ``colour``, "good", "bad" or "open", is that of the lead.
+        - ``verdict``: its ``colour``, "good", "bad" or "open", is that of the lead on the page.
         - ``sections``: each with a ``title``, ``texts``, ``points``, and a table, if it has a ``header`` and
           ``rows`` of as many texts.
-
-    Returns
-    -------
-    str
-        The page.
-    """
-    return render_page("model_card", title="Model card", scripts=["card.js"], data=content)
-
-
-def card_text(content: dict[str, Any]) -> str:
-    r"""Render a card as Markdown.
-
-    Parameters
-    ----------
-    content : dict
-        See `card_page`.
 
     Examples
     --------
@@ -243,19 +238,7 @@ def card_text(content: dict[str, Any]) -> str:
     End.
     <BLANKLINE>
     """
-    fields = [f"- {_marked(f'{name.capitalize()}: {text}')}" for name, text in content.get("fields", ())]
-    blocks = [f"# {_line(content['title'])}", *(["\n".join(fields)] if fields else [])]
-    blocks += map(_line, content["lead"])
-    for section in content["sections"]:
-        blocks.append(f"## {_line(section['title'])}")
-        blocks += map(_line, section["texts"])
-        if section["points"]:
-            blocks.append("\n".join(f"- {_line(point)}" for point in section["points"]))
-        if section["rows"]:
-            rule = " | ".join(["---"] * len(section["header"]))
-            rows = "\n".join(map(_row, section["rows"]))
-            blocks.append(f"{_row(section['header'])}\n| {rule} |\n{rows}")
-    return CardText("\n\n".join([*blocks, _line(content["footer"])]) + "\n")
+    return CardText(render_page("card.md", content))
 
 
 class CardText(str):
@@ -270,10 +253,6 @@ class CardText(str):
 def _line(text: str) -> str:
     """Escape the start of a text so that it begins neither a heading nor a list."""
     return _STARTS.sub(lambda start: f"{start[1]}\\{start[2]}", _marked(text.strip()))
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_marked, cells))} |"
 
 
 def _marked(text: str) -> str:

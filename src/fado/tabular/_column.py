@@ -63,17 +63,16 @@ class Column:
     def encode(self) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[Any]]:
         """Return codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
         if self.labels is not None:
-            by_value = self._by_value
-            places = np.append(np.argsort(by_value), -1).astype(np.int32)
-            return places[self.codes()], [self.labels[level] for level in by_value]
+            order = self._by_value
+            places = np.append(np.argsort(order), -1).astype(np.int32)
+            return places[self.codes()], [self.labels[level] for level in order]
         if self.levels is not None:
             return self.codes(), self.levels
-        if not pa.types.is_integer(self.data.type):
-            codes, entries = pd.factorize(self.numbers() + 0.0, sort=True)  # + 0.0: one zero, not two
-            return codes.astype(np.int32), entries
-        exact: Any = pd.arrays.IntegerArray(self.data.fill_null(0).to_numpy(), self.data.is_null().to_numpy())
-        codes, entries = pd.factorize(exact, sort=True)  # large ones do not fit a float
-        return codes.astype(np.int32), entries.to_numpy(self.data.type.to_pandas_dtype())
+        values: Any = self.numbers() + 0.0  # one zero, not two
+        if pa.types.is_integer(self.data.type):  # large ones do not fit a float
+            values = pd.arrays.IntegerArray(self.data.fill_null(0).to_numpy(), self.data.is_null().to_numpy())
+        codes, entries = pd.factorize(values, sort=True)
+        return codes.astype(np.int32), np.asarray(entries)
 
     def label_of(self, entry: Any) -> Any:
         """Return an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
@@ -86,18 +85,14 @@ class Column:
     def marked(self, values: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Mark the entries that are one of some values: "1" is 1, 1.0 and "1", but not True."""
         codes, entries = self.encode()
-        texts = [str(value) for value in values]
         marked = np.zeros(len(entries) + 1, dtype=np.bool_)  # the last, which is also -1, is missing
-        for text in texts:
-            if self.levels is not None or self.is_boolean:
-                labels = map(self.label_of, entries)
-                marked[:-1] |= [
-                    str(label) == text if isinstance(label, bool) else is_label(label, text)
-                    for label in labels
-                ]
-            else:
+        for text in map(str, values):
+            if self.levels is None and not self.is_boolean:
                 with suppress(ValueError):
                     marked[:-1] |= np.asarray(entries) == float(text)
+                continue
+            for code, label in enumerate(map(self.label_of, entries)):
+                marked[code] |= str(label) == text or (not isinstance(label, bool) and is_label(label, text))
         return marked[codes]
 
     def without(self, values: Sequence[Any]) -> Column:
@@ -146,11 +141,10 @@ class Column:
         used = sorted(self.data.drop_null().unique().to_pylist())
         if len(used) == len(self.levels):
             return self
-        labels, declared = (
-            None if by_level is None else tuple(by_level[code] for code in used)
-            for by_level in (self.labels, self.declared)
-        )
         column = self.with_levels([self.levels[code] for code in used])
+        labels, declared = (
+            each and tuple(each[code] for code in used) for each in (self.labels, self.declared)
+        )
         return replace(column, labels=labels, declared=declared)
 
     @property
@@ -176,15 +170,21 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
 
     if isinstance(values, nw.Series):
         values = values.to_native()
+    dtype = getattr(values, "dtype", None)
     if nw.dependencies.is_polars_series(values):
-        values = _plain_polars(values).to_arrow()
-    elif isinstance(values, np.ndarray):
+        values = (values.cast(float) if "Int128" in str(dtype) else values).to_arrow()
+    elif isinstance(dtype, pd.SparseDtype):
+        values = np.asarray(values)
+    elif isinstance(dtype, pd.PeriodDtype):
+        values = pd.Series(values).dt.to_timestamp()
+    elif isinstance(dtype, pd.IntervalDtype | pd.CategoricalDtype):  # bands of `pd.cut`
+        bands = pd.Series(values).astype("category").cat
+        if isinstance(bands.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
+            values = bands.rename_categories(list(map(str, bands.categories)))
+    elif isinstance(dtype, np.dtype) and (
+        np.ma.isMaskedArray(values) or dtype.kind in "cU" or not dtype.isnative or dtype.itemsize > 8
+    ):
         values = _plain_numpy(name, values)
-    elif isinstance(dtype := getattr(values, "dtype", None), np.dtype):
-        if dtype.kind in "iufc" and not (dtype.isnative and dtype.itemsize <= 8):
-            values = _plain_numpy(name, values)
-    elif isinstance(dtype, pd.SparseDtype | pd.PeriodDtype | pd.IntervalDtype | pd.CategoricalDtype):
-        values = _plain_pandas(values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             values = pa.array(values, from_pandas=True)
@@ -221,46 +221,15 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
-def _plain_numpy(name: str, values: npt.NDArray[Any]) -> Any:
-    """Turn an array of numbers, masked or not, of any width and byte order into an Arrow array."""
-    if np.iscomplexobj(values):
+def _plain_numpy(name: str, values: Any) -> Any:
+    """Turn numpy's entries that are masked, complex, text, swapped or too wide into what Arrow accepts."""
+    kind, mask = values.dtype, np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
+    if kind.kind == "c":
         raise ValueError(f"Complex data not supported: column {name!r} holds complex numbers.")
-    mask = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
-    values = np.asarray(values)
-    if values.dtype.kind in "biuf":
-        kind = np.dtype(np.float64) if values.dtype.itemsize > 8 else values.dtype.newbyteorder("=")
-        return pa.array(np.ascontiguousarray(values, dtype=kind), mask=mask)
-    if values.dtype.kind == "U":
-        values = values.astype(object)
-    if mask is None:
-        return values
-    values = values.astype(object)
-    values[mask] = None
-    return values
-
-
-def _plain_pandas(values: Any) -> Any:
-    """Convert what Arrow does not accept from pandas: sparse columns, bands of `pd.cut`."""
-    if isinstance(values.dtype, pd.SparseDtype):
-        return np.asarray(values)
-    if isinstance(values.dtype, pd.PeriodDtype):
-        return pd.Series(values).dt.to_timestamp()
-    levelled = pd.Series(values).astype("category").cat
-    if isinstance(levelled.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
-        return levelled.rename_categories(list(map(str, levelled.categories)))
-    return values
-
-
-def _plain_polars(values: Any) -> Any:
-    """Return a polars column of 128-bit numbers as 64-bit ones, integers if they fit."""
-    import polars as pl
-
-    if values.dtype not in (getattr(pl, "Int128", None), getattr(pl, "UInt128", None)):
-        return values
-    try:
-        return values.cast(pl.Int64)
-    except pl.exceptions.InvalidOperationError:
-        return values.cast(pl.Float64)
+    if kind.kind in "biuf":
+        native = np.dtype(np.float64) if kind.itemsize > 8 else kind.newbyteorder("=")
+        return pa.array(np.ascontiguousarray(values, dtype=native), mask=mask)
+    return pa.array(np.asarray(values, dtype=object), mask=mask, from_pandas=True)
 
 
 def _mixed_types_error(name: str, values: Any) -> Exception:

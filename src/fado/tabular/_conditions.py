@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from fado._messages import closest_names
 
-_SYMBOLS = (">=", "<=", "==", "!=", ">", "<", "in")
-_OPPOSITES = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in"}
+_OPPOSITES = {">=": "<", "<=": ">", "==": "!=", "!=": "==", ">": "<=", "<": ">=", "in": "not in"}
 _SYMBOL = re.compile(r"\s*(>=|<=|==|!=|>|<|=|in\b)", re.I)
 _QUOTES = ('"', "'", "`")
 _QUOTED = re.compile(r"""(["'`])(.*?)\1""")
@@ -18,7 +17,7 @@ _VALUE = re.compile(r"(?:[^&|()\[\]<>=!]|!(?!=))+")
 _NAME = re.compile(rf"""(?!["'`]){_VALUE.pattern}?(?=\s*(?:[&|()\[\]<>=]|!=|$)|\s+in\b(?!\s*[<>=!]))""", re.I)
 _ITEM = re.compile(r"[^,\]]+")  # of a list
 _PLAIN = re.compile(r"[\w .-]+")
-_MOST_OPEN = 50  # parentheses within each other
+_WANTED = "a value (an empty text is written '')"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Condition:
     """
 
     name: str
-    titles: tuple[str, str]
+    titles: tuple[str, ...]
     symbol: str = ""
     column: str = ""
     values: tuple[str, ...] = ()
@@ -56,7 +55,7 @@ class Condition:
     @property
     def texts(self) -> list[str]:
         """The values without quotes."""
-        return [value[1:-1] if value.startswith(_QUOTES) else value for value in self.values]
+        return list(map(_bare, self.values))
 
 
 def parse(columns: Sequence[object], expression: str, argument: str = "expression") -> Condition:
@@ -73,11 +72,15 @@ def parse(columns: Sequence[object], expression: str, argument: str = "expressio
         raise TypeError(f"`{argument}` must be a string, got {type(expression).__name__}.")
     names = [column for column in columns if isinstance(column, str)]
     text = expression.strip()
-    quoted = _QUOTED.fullmatch(text)
-    for whole in (expression, text, quoted[2] if quoted else text):
+    for whole in (expression, text, _bare(text)):
         if whole in names:
             return Condition(whole, (whole, whole), column=whole)
     return _Reader(names, text, argument).read()
+
+
+def _bare(word: str) -> str:
+    """Return a name or a value without the quotes around it."""
+    return word[1:-1] if word.startswith(_QUOTES) else word
 
 
 class _Reader:
@@ -86,49 +89,41 @@ class _Reader:
     def __init__(self, names: Sequence[str], text: str, argument: str) -> None:
         self._names, self._text, self._argument = names, text, argument
         self._at = 0
-        self._open = 0  # parentheses
 
     def read(self, end: str = "") -> Condition:
         """Read conditions up to the end, or to a closing parenthesis."""
-        condition = self._joined_by("|", lambda: self._joined_by("&", self._part))
+        condition = self._joined_by("|", "&")
         if self._next() != end:
             self._refuse(f"'&', '|' or {repr(end) if end else 'the end'}")
         self._at += len(end)
         return condition
 
-    def _joined_by(self, symbol: str, read_part: Callable[[], Condition]) -> Condition:
+    def _joined_by(self, symbol: str, *tighter: str) -> Condition:
+        """Read conditions between which a symbol stands, each of those that tighter symbols join."""
         parts: list[Condition] = []
         while not parts or self._next() == symbol:
             self._at += 1 if parts else 0
-            part = read_part()
+            if tighter:
+                part = self._joined_by(*tighter)
+            elif self._next() == "(":
+                self._at += 1
+                part = self.read(")")
+            else:
+                part = self._comparison()
             parts += part.parts if part.symbol == symbol else [part]
         if len(parts) == 1:
             return parts[0]
-        pairs = [(part.name, part.titles[0]) for part in parts]
-        pairs = [
-            (f"({name})", f"({title})") if part.symbol == "|" else (name, title)
-            for part, (name, title) in zip(parts, pairs, strict=True)
-        ]
-        name, holds = (f" {symbol} ".join(texts) for texts in zip(*pairs, strict=True))
+        name, holds = (
+            f" {symbol} ".join(f"({text})" if part.symbol == "|" else text for part, text in texts)
+            for texts in ([(part, part.name) for part in parts], [(part, part.titles[0]) for part in parts])
+        )
         return Condition(name, (holds, f"not ({holds})"), symbol, parts=tuple(parts))
-
-    def _part(self) -> Condition:
-        """Read a comparison or parentheses."""
-        if self._next() != "(":
-            return self._comparison()
-        self._open += 1
-        if self._open > _MOST_OPEN:
-            self._refuse(f"at most {_MOST_OPEN} parentheses within each other")
-        self._at += 1
-        inner = self.read(")")
-        self._open -= 1
-        return inner
 
     def _comparison(self) -> Condition:
         name = self._word(_NAME, "a column")
-        column = name[1:-1] if name.startswith(_QUOTES) else name
+        column = _bare(name)
         match = _SYMBOL.match(self._text, self._at)
-        symbols = ", ".join(_SYMBOLS)
+        symbols = ", ".join(_OPPOSITES)
         if column not in self._names:
             more = " and more" if len(self._names) > 10 else ""
             others = f"; the table has {list(self._names[:10])}{more}."
@@ -142,27 +137,27 @@ class _Reader:
                 f"{self._text!r}."
             )
         self._at = match.end()
-        written = column if _PLAIN.fullmatch(column) else name
-        if match[1].lower() != "in":
-            symbol = "==" if match[1] == "=" else match[1]
-            value = self._value(_VALUE)
-            titles = f"{written} {symbol} {value}", f"{written} {_OPPOSITES[symbol]} {value}"
-            return Condition(f"{written}{symbol}{value}", titles, symbol, column, (value,))
+        name = column if _PLAIN.fullmatch(column) else name
+        symbol = {"=": "=="}.get(match[1], match[1].lower())
+        if symbol == "in":
+            values = self._list()
+            titles = tuple(f"{name} {sign} [{', '.join(values)}]" for sign in ("in", "not in"))
+            return Condition(titles[0], titles, symbol, column, values)
+        value = self._word(_VALUE, _WANTED)
+        titles = tuple(f"{name} {sign} {value}" for sign in (symbol, _OPPOSITES[symbol]))
+        return Condition(f"{name}{symbol}{value}", titles, symbol, column, (value,))
+
+    def _list(self) -> tuple[str, ...]:
         if self._next() != "[":
             self._refuse("a list such as [a, b]")
         values: list[str] = []
         while not values or self._next() == ",":
             self._at += 1
-            values.append(self._value(_ITEM))
+            values.append(self._word(_ITEM, _WANTED))
         if self._next() != "]":
             self._refuse("',' or ']'")
         self._at += 1
-        listed = f"[{', '.join(values)}]"
-        titles = f"{written} in {listed}", f"{written} not in {listed}"
-        return Condition(titles[0], titles, "in", column, tuple(values))
-
-    def _value(self, pattern: re.Pattern[str]) -> str:
-        return self._word(pattern, "a value (an empty text is written '')")
+        return tuple(values)
 
     def _word(self, pattern: re.Pattern[str], wanted: str) -> str:
         """Read what stands in quotes, with them, or else what fits a pattern."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NoReturn
@@ -361,23 +362,21 @@ class Expression:
         column, symbol = condition.column, condition.symbol
         codes, entries = self._entries(table, column)
         wanted: list[Any] = []
+        rule, is_number = "", entries.dtype.kind in "iuf"
         if entries.dtype == object:
-            if symbol in _ORDERS:
-                self._refuse(f"{column!r}, a column of text, with '==', '!=' or 'in' only")
-            wanted = condition.texts
+            wanted, rule = condition.texts, "text, with '==', '!=' or 'in' only"
         elif entries.dtype == bool:
             wanted = [_TRUTH.get(value.lower()) for value in condition.values]
-            if symbol in _ORDERS or None in wanted:
-                self._refuse(f"{column!r}, a column of booleans, as '==true' or '==false'")
-        elif entries.dtype.kind in "iuf":
-            wanted = [_number(value) for value in condition.values]
-            if None in wanted:
-                self._refuse(f"{column!r}, a column of numbers, with a number")
-            if entries.dtype.kind == "f" or not all(isinstance(value, int) for value in wanted):
-                # Not always, or whole numbers beyond 2**53 would merge. In the column's own precision: 0.3 as
-                # float32 is not 0.3, and must still count as equal to it.
-                wanted = [float(value) for value in wanted]
-                entries = entries if entries.dtype.kind == "f" else entries.astype(np.float64)
+            rule = "booleans, as '==true' or '==false'"
+        elif is_number:
+            wanted, rule = [_number(value) for value in condition.values], "numbers, with a number"
+        if None in wanted or (symbol in _ORDERS and rule and not is_number):
+            self._refuse(f"{column!r}, a column of {rule}")
+        if is_number and (entries.dtype.kind == "f" or not all(isinstance(value, int) for value in wanted)):
+            # Not always, or whole numbers beyond 2**53 would merge. In the column's own precision: 0.3 as
+            # float32 is not 0.3, and must still count as equal to it.
+            wanted = [float(value) for value in wanted]
+            entries = entries if entries.dtype.kind == "f" else entries.astype(np.float64)
         if symbol in _ORDERS and wanted:
             holds = _ORDERS[symbol](entries, wanted[0])
         else:
@@ -413,11 +412,9 @@ def _content(comparison: Condition, entries: npt.NDArray[Any]) -> str:
 
 def _number(text: str) -> int | float | None:
     """Read a finite number, whole ones exactly; None if a text is none."""
-    try:
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
         number = float(text)
-    except ValueError:
-        return None
-    try:
-        return int(text) if math.isfinite(number) else None
-    except ValueError:
-        return number
+        return number if math.isfinite(number) else None
+    return None

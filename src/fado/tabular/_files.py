@@ -23,8 +23,8 @@ from fado.tabular._table import is_pattern, named_index, without_index
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 ENDINGS = (".csv", ".parquet")
-_PAGES = 1 << 18  # bytes of a column that are read at once, page by page
 _MAGIC = b"PAR1"  # with which Parquet files begin and end
+_PAGES = 1 << 18  # bytes of a column that are read at once, page by page
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 _START = 1 << 16  # bytes that show what separates fields
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
@@ -105,7 +105,17 @@ def _repeated(names: Sequence[object]) -> list[str]:
 @contextmanager
 def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
     """Open a Parquet file, as a whole or page by page to save memory, or explain the error."""
-    _check_magic(path)
+    with path.open("rb") as file:
+        start = file.read(len(_MAGIC))
+        file.seek(max(path.stat().st_size - len(_MAGIC), 0))
+        end = file.read()
+    if not start:
+        raise ValueError(f"{str(path)!r} is empty.")
+    if (start, end) != (_MAGIC, _MAGIC):
+        why = "its end is missing; it is still being written, or was cut off"
+        if start != _MAGIC:
+            why = "it is not Parquet; if it is CSV, rename it to end in .csv"
+        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {why}.")
     buffers = {"pre_buffer": False, "buffer_size": _PAGES} if page_by_page else {}
     try:
         with pyarrow.parquet.ParquetFile(path, **buffers) as opened:
@@ -113,27 +123,6 @@ def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarro
             yield opened
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{str(path)!r} cannot be read as Parquet: {_reason(error)}") from error
-
-
-def _check_magic(path: Path) -> None:
-    """Refuse a file that is not Parquet, or only the beginning of one."""
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError(f"{str(path)!r} is empty.")
-    with path.open("rb") as file:
-        start = file.read(len(_MAGIC))
-        file.seek(max(size - len(_MAGIC), 0))
-        end = file.read()
-    if start != _MAGIC:
-        raise ValueError(
-            f"{str(path)!r} cannot be read as Parquet: it is not Parquet; if it is CSV, rename it to end in "
-            ".csv."
-        )
-    if end != _MAGIC:
-        raise ValueError(
-            f"{str(path)!r} cannot be read as Parquet: its end is missing; it is still being written, or was "
-            "cut off."
-        )
 
 
 def _reason(error: Exception) -> str:
@@ -224,12 +213,12 @@ def _separator(path: Path) -> str:
     whole = size <= _START
     if _fields(text, ",", whole) > 1:
         return ","
-    found = [own for own in _OTHER_SEPARATORS if _fields(text, own, whole) > 1]
-    if len(found) == 1:
-        return found[0]
+    fitting = [separator for separator in _OTHER_SEPARATORS if _fields(text, separator, whole) > 1]
+    if len(fitting) == 1:
+        return fitting[0]
     header = next((line for line in text.splitlines() if line.strip()), "")
-    for own, name in _OTHER_SEPARATORS.items():
-        if own in header and "," not in header:
+    for separator, name in _OTHER_SEPARATORS.items():
+        if separator in header and "," not in header:
             raise ValueError(
                 f"{str(path)!r} has {name} in its header, but its lines do not all have the same number of "
                 "fields: save it with commas between them."
@@ -251,15 +240,15 @@ def _fields(start: str, separator: str, whole: bool) -> int:
 def _columns_of_numbers(table: pa.Table) -> list[str]:
     """List the columns that were read as text, but hold numbers with a decimal comma or point."""
     missing = pa.array([None, *pyarrow.csv.ConvertOptions().null_values], pa.string())  # as in any number
-    found = []
+    names = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not pa.types.is_string(column.type):
             continue
         known = column.filter(pc.invert(pc.is_in(column, value_set=missing)))
         numbers = pc.all(pc.match_substring_regex(known, _NUMBER), min_count=0).as_py()
         if numbers and pc.any(pc.match_substring_regex(known, "[.,]"), min_count=0).as_py():
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
@@ -269,21 +258,16 @@ def write_csv(table: pa.Table, path: Path) -> None:
         for column in table.columns
     ]
     for name, column in zip(table.column_names, columns, strict=True):
-        found = [name] if name.startswith(_FORMULA_STARTS) else _formulas(column)
-        if found:
+        formulas = [name] if name.startswith(_FORMULA_STARTS) else []
+        if is_text(column.type):
+            begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
+            formulas += column.filter(begins).slice(0, 1).to_pylist()
+        if formulas:
             raise ValueError(
-                f"Column {name!r} has text that a spreadsheet may run as a formula ({found[0][:30]!r}): "
+                f"Column {name!r} has text that a spreadsheet may run as a formula ({formulas[0][:30]!r}): "
                 "write a file that ends in .parquet, or change the text."
             )
     pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names=table.column_names), path)
-
-
-def _formulas(column: pa.ChunkedArray) -> list[str]:
-    """Find an entry that begins like a formula, if there is one."""
-    if not is_text(column.type):
-        return []
-    begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
-    return column.filter(begins).slice(0, 1).to_pylist()
 
 
 def data_files(paths: Paths) -> list[Path]:
@@ -304,20 +288,20 @@ def data_files(paths: Paths) -> list[Path]:
     if not given:
         raise ValueError("`paths` must name at least one file, directory or pattern.")
     try:
-        found = [path for each in given for path in _meant_by(os.fspath(each))]
+        files = [path for each in given for path in _meant_by(os.fspath(each))]
     except OSError as error:
         raise ValueError(f"{error.filename!r} cannot be read: {error.strerror}.") from error
-    twice = _repeated(found)
+    twice = _repeated(files)
     if twice:
         raise ValueError(f"{list_names(twice)} would be read twice: list it once.")
-    kinds = {ending: [path for path in found if ending_of(path) == ending] for ending in ENDINGS}
+    kinds = {ending: [path for path in files if ending_of(path) == ending] for ending in ENDINGS}
     if all(kinds.values()):
-        named = " and ".join(repr(str(files[0])) for files in kinds.values())
+        named = " and ".join(repr(str(of_kind[0])) for of_kind in kinds.values())
         raise ValueError(
             f"A table is in CSV or in Parquet files, not in both: {named}; name those of one kind, for "
             "example with the pattern '*.parquet'."
         )
-    return sorted(found, key=lambda path: path.parts)
+    return sorted(files, key=lambda path: path.parts)
 
 
 def _meant_by(name: str) -> list[Path]:

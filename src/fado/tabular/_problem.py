@@ -282,7 +282,11 @@ def target_column(y: Any, n_rows: int) -> Column:
         )
         y = np.asarray(y)[:, 0]
     column = one_column(y, TARGET)
-    _check_length(column, n_rows)
+    if len(column) != n_rows:
+        raise ValueError(
+            f"`y` has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): pass "
+            "one entry per row."
+        )
     if n_rows and (column.levels is None or column.data.null_count):
         numbers = column.numbers()
         missing = int(np.isnan(numbers).sum())
@@ -299,21 +303,51 @@ def protected_columns(
     sensitive_features: Any, table: Table, unknown: Any = None
 ) -> list[tuple[Column, int | None]]:
     """Read the protected attributes, each with its position among the features if it was given by name."""
-    values = unknown_values(unknown)
     if sensitive_features is None:
         return []
     names = _names_in(sensitive_features, table)
-    columns: list[tuple[Column, int | None]]
+    columns: list[tuple[Column, int | None]] = []
     if names is None:
         columns = [(column, None) for column in attribute_columns(sensitive_features)]
-    else:
-        columns = [_column_named(name, table) for name in names]
+    for name in names or ():
+        positions = table.positions(name)
+        if len(positions) != 1:
+            close = closest_names(str(name), table.names, ": pass its values instead.")
+            what = (
+                f"{len(positions)} columns of X are called." if positions else f"is not a column of X{close}"
+            )
+            raise ValueError(f"`sensitive_features` names {name!r}, which {what}")
+        columns.append((table.column(positions[0]), positions[0]))
     if not columns:
         raise ValueError("`sensitive_features` names no protected attribute: pass at least one, or None.")
     check_attribute_names([column.name for column, _ in columns])
     for column, _ in columns:
-        _check_length(column, table.n_rows)
-    return [(column.without(values), position) for column, position in columns] if values else columns
+        if len(column) != table.n_rows:
+            raise ValueError(
+                f"Protected attribute {column.name!r} has {len(column)} entries and X has {table.n_rows} "
+                "rows (inconsistent numbers of samples): pass one entry per row. To be cut with X, by "
+                "cross-validation for instance, it must be a Series or a DataFrame."
+            )
+    values = unknown_values(unknown)
+    return [(column.without(values), position) for column, position in columns]
+
+
+def _names_in(sensitive_features: Any, table: Table) -> list[Any] | None:
+    """Return the names of columns of X that were passed: text, or whole numbers as in pandas; else None."""
+    is_list = isinstance(sensitive_features, list | tuple)
+    names = list(sensitive_features) if is_list else [sensitive_features]
+    if not names or not all(isinstance(name, str | int | np.integer) for name in names):
+        return None
+    if any(isinstance(name, bool) for name in names):
+        return None
+    names = [name.item() if isinstance(name, np.integer) else name for name in names]
+    if not is_list:
+        return names
+    one_per_row = len(names) == table.n_rows  # as labels are
+    if all(isinstance(name, str) for name in names):
+        return names if not one_per_row or set(names) <= set(table.names) else None
+    known = set(table.source.columns) if hasattr(table.source, "iloc") else set()
+    return names if not one_per_row and known.issuperset(names) else None
 
 
 def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
@@ -323,8 +357,6 @@ def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
     values in `unknown` are read as missing.
     """
     array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
-    if isinstance(array, np.matrix):
-        array = np.asarray(array)
     if isinstance(values, Mapping):
         columns = [
             one_column(entries, f"sensitive_features[{name!r}]", str(name))
@@ -333,6 +365,7 @@ def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
     elif is_frame(values):
         columns = list(Table.from_input(values).columns)
     elif getattr(array, "ndim", 1) == 2:
+        array = np.ma.asarray(array) if np.ma.isMaskedArray(array) else np.asarray(array)  # no matrix
         names = ["z"] if array.shape[1] == 1 else [f"z{j}" for j in range(array.shape[1])]
         columns = [replace(column_from(name, array[:, j]), named=False) for j, name in enumerate(names)]
     else:
@@ -341,7 +374,7 @@ def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
         column = one_column(values, "sensitive_features", str(name) if is_named else "z")
         columns = [replace(column, named=is_named)]
     unknowns = unknown_values(unknown)
-    return [column.without(unknowns) for column in columns] if unknowns else columns
+    return [column.without(unknowns) for column in columns]
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:
@@ -409,43 +442,3 @@ def blocks_of(groups: Any, n_rows: int, called: str = "`groups`") -> npt.NDArray
     if (codes < 0).any():
         raise ValueError(f"{called} is missing in {int((codes < 0).sum())} rows: give every row an entry.")
     return codes.astype(np.int64)
-
-
-def _names_in(sensitive_features: Any, table: Table) -> list[Any] | None:
-    """Return the names of columns of X that were passed: text, or whole numbers as in pandas; else None."""
-    is_list = isinstance(sensitive_features, list | tuple)
-    names = list(sensitive_features) if is_list else [sensitive_features]
-    if not names or not all(isinstance(name, str | int | np.integer) for name in names):
-        return None
-    if any(isinstance(name, bool) for name in names):
-        return None
-    if not is_list:
-        return names
-    if all(isinstance(name, str) for name in names):  # not labels, of which there is one per row
-        return names if len(names) != table.n_rows or set(names) <= set(table.names) else None
-    known = set(table.source.columns) if hasattr(table.source, "iloc") else set()
-    return names if len(names) != table.n_rows and known.issuperset(names) else None
-
-
-def _column_named(name: Any, table: Table) -> tuple[Column, int]:
-    name = name.item() if isinstance(name, np.integer) else name
-    positions = table.positions(name)
-    if len(positions) == 1:
-        return table.column(positions[0]), positions[0]
-    if positions:
-        raise ValueError(
-            f"`sensitive_features` names {name!r}, which {len(positions)} columns of X are called."
-        )
-    hint = closest_names(str(name), table.names, ": pass its values instead.")
-    raise ValueError(f"`sensitive_features` names {name!r}, which is not a column of X{hint}")
-
-
-def _check_length(column: Column, n_rows: int) -> None:
-    if len(column) != n_rows:
-        what = "`y`" if column.name == TARGET else f"Protected attribute {column.name!r}"
-        cut = " To be cut with X, by cross-validation for instance, it must be a Series or a DataFrame."
-        hint = "" if column.name == TARGET else cut
-        raise ValueError(
-            f"{what} has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): "
-            f"pass one entry per row.{hint}"
-        )

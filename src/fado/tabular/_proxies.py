@@ -93,18 +93,13 @@ def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]
     """Return the first of the rows that agree in the variable and in every column, by their hashes."""
     values = [variable.labels[rows].astype(np.float64)]
     if table.is_sparse:
-        values.append(_projected(table.source[rows]))
+        matrix = table.source[rows]  # as one number per row, equal only for equal rows
+        matrix.data = np.nan_to_num(matrix.data.astype(np.float64), nan=-1 / 3, posinf=1 / 7, neginf=-1 / 7)
+        values.append(np.asarray(matrix @ np.random.default_rng(0).random(matrix.shape[1])).ravel())
     key = np.zeros(len(rows), dtype=np.uint64)
     for numbers in chain(values, (_values(column, rows) for column in table.columns)):
         key = pd.util.hash_array((numbers + 0.0).view(np.uint64) ^ (key * np.uint64(3)))  # one zero, not two
     return rows[~pd.Series(key).duplicated().to_numpy()]
-
-
-def _projected(matrix: Any) -> npt.NDArray[np.float64]:
-    """Return one number per row of a sparse matrix, equal only for equal rows."""
-    matrix = matrix.copy()
-    matrix.data = np.nan_to_num(matrix.data.astype(np.float64), nan=-1 / 3, posinf=1 / 7, neginf=-1 / 7)
-    return np.asarray(matrix @ np.random.default_rng(0).random(matrix.shape[1])).ravel()
 
 
 def _sparse_candidates(matrix: Any, variable: Variable, sample: npt.NDArray[np.intp]) -> list[int]:
@@ -176,7 +171,9 @@ def _ruled_out(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordere
         )
     lost = _minority(labels, starts) > 1 + LENIENCE * TOLERANCE * (n - np.bincount(labels).max())
     repeats = (n - len(starts)) * _disagreement(labels) >= EVIDENCE
-    scatter = _changes(labels) > 2 * len(np.unique(labels)) + LENIENCE * 0.01 * n * _disagreement(labels)
+    scatter = np.count_nonzero(np.diff(labels)) > 2 * len(
+        np.unique(labels)
+    ) + LENIENCE * 0.01 * n * _disagreement(labels)
     return bool(lost or (ordered and not repeats and scatter))
 
 
@@ -193,17 +190,13 @@ def _determines(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, order
     if (n - len(starts)) * _disagreement(labels) >= EVIDENCE:
         return True
     expected = (n - 1) * _disagreement(labels)
-    few = _changes(labels) <= max(len(np.unique(labels)) - 1, 0.01 * expected)
-    return ordered and expected >= EVIDENCE and few
+    few = np.count_nonzero(np.diff(labels)) <= max(len(np.unique(labels)) - 1, 0.01 * expected)
+    return ordered and expected >= EVIDENCE and bool(few)
 
 
 def _disagreement(labels: npt.NDArray[Any]) -> float:
     """Return the probability that two random rows differ in class."""
     return float(1.0 - np.square(np.bincount(labels) / len(labels)).sum())
-
-
-def _changes(labels: npt.NDArray[Any]) -> int:
-    return int((labels[1:] != labels[:-1]).sum())
 
 
 def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:

@@ -106,23 +106,25 @@ class SmallestRows:
     ----------
     n_rows : int
         How many to keep; all, if fewer are seen.
+    seed : int
+        The seed of the hashes.
     schema : pyarrow.Schema
         Of every block.
 
     Examples
     --------
-    >>> from fado.tabular import row_hash
     >>> table = pa.table({"age": [20, 30, 40, 50, 60, 70]})
-    >>> sample = SmallestRows(2, table.schema)
+    >>> sample = SmallestRows(2, 0, table.schema)
     >>> for rows in (np.array([3, 4, 5]), np.array([0, 1, 2])):
-    ...     sample.add(row_hash(0, rows), rows, table.take(rows))
+    ...     sample.add(rows, table.take(rows))
     >>> rows, kept = sample.finish()
     >>> rows, kept["age"].to_pylist()
     (array([0, 1]), [20, 30])
     """
 
-    def __init__(self, n_rows: int, schema: pa.Schema) -> None:
+    def __init__(self, n_rows: int, seed: int, schema: pa.Schema) -> None:
         self.n_rows = n_rows
+        self.seed = seed
         self.schema = schema
         self._hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
         self._rows: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
@@ -130,20 +132,9 @@ class SmallestRows:
         self._held = 0
         self._bound: np.uint64 | None = None  # further rows to keep have hashes below this
 
-    def add(
-        self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.integer[Any]], block: pa.Table
-    ) -> None:
-        """Add a block.
-
-        Parameters
-        ----------
-        hashes : ndarray of uint64
-            Of its rows, all different among all rows.
-        rows : ndarray of int
-            Their places in the whole table.
-        block : pyarrow.Table
-            The rows themselves.
-        """
+    def add(self, rows: Integers, block: pa.Table) -> None:
+        """Add some rows, given their places in the whole table."""
+        hashes = row_hash(self.seed, rows)
         wanted = np.arange(len(hashes)) if self._bound is None else np.flatnonzero(hashes < self._bound)
         if len(wanted) > self.n_rows:
             wanted = np.sort(wanted[_smallest(hashes[wanted], self.n_rows)])
@@ -287,10 +278,10 @@ def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
     [(('clerk', 'nurse'), [0.0, 1.0]), (None, [40.0, 20.0])]
     """
     path = path.resolve()  # other processes may have another working directory
-    told = json.dumps([[column.name, column.levels] for column in table.columns])
-    names = [f"f{place}" for place in range(table.n_columns)]  # their own may repeat
+    levels = json.dumps([[column.name, column.levels] for column in table.columns])
+    names = [f"f{place}" for place in range(table.n_columns)]  # those of columns may repeat
     whole = pa.table([column.data for column in table.columns], names=names).combine_chunks()
-    whole = whole.replace_schema_metadata({_LEVELS: told})
+    whole = whole.replace_schema_metadata({_LEVELS: levels})
     with (
         replacing(path, "The table for the cluster's workers", tidy=False) as temporary,
         pa.ipc.new_file(str(temporary), whole.schema) as writer,
@@ -309,10 +300,10 @@ def _from_shelf(path: str, rows: npt.NDArray[np.integer[Any]] | None) -> Shelved
         raise ValueError(
             f"{path!r} cannot be read by this worker: the cluster's workers must see the same files."
         ) from error
-    told = json.loads(table.schema.metadata[_LEVELS])
+    described = json.loads(table.schema.metadata[_LEVELS])
     columns = tuple(
         Column(name, data, None if levels is None else tuple(levels))
-        for (name, levels), data in zip(told, table.columns, strict=True)
+        for (name, levels), data in zip(described, table.columns, strict=True)
     )
     whole = ShelvedTable(Path(path), columns)
     return whole if rows is None else whole.take(rows)

@@ -62,9 +62,9 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
     """
     if column.levels is not None:
         return _doubt_of_text(column)
-    if column.is_boolean:
-        return None
     first = column.data.slice(0, _GLANCE).drop_null().to_numpy()
+    if first.dtype.kind not in "iuf":
+        return None
     if first.dtype.kind == "f":
         first = first[np.isfinite(first)]
         if (first % 1 != 0).any():
@@ -110,14 +110,13 @@ def _doubt_of_numbers(column: Column) -> tuple[str, float] | None:
 
 def _doubt_of_text(column: Column) -> tuple[str, float] | None:
     levels = column.levels or ()
-    texts = _lower_and_trimmed(levels[:: -(-len(levels) // _MOST_LEVELS) or 1])
+    texts, bare = _lowered(levels[:: -(-len(levels) // _MOST_LEVELS) or 1])
     n_texts = len(texts)
     if column.labels is None and n_texts > 1:
         coded = pc.match_substring_regex(texts, r"\d")
         like = _matches(texts, _DATES)
         if _are_all(like, coded):
             return "date as text", pc.mean(like).as_py()
-        bare = _without_units(texts)
         like = _matches(bare, _NUMBERS)
         if _are_all(like, coded) and not pc.any(_matches(texts, r"[+-]?0\d+")).as_py():  # 02139 is a code
             n_amounts = pc.sum(pc.and_(like, pc.not_equal(texts, bare))).as_py()
@@ -140,7 +139,7 @@ def numbers_in(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     array([ 1.678924e+04,  1.200000e+01, -3.000000e+00,  1.500000e+03,
             7.000000e+00,           nan])
     """
-    bare = _without_units(_lower_and_trimmed(texts))
+    _, bare = _lowered(texts)
     is_comma = pc.and_not(_matches(bare, _DECIMAL_COMMA), _matches(bare, _COMMAS))
     if pc.any(is_comma).as_py():
         bare = pc.replace_substring(pc.replace_substring_regex(bare, r"[. '\x{2019}]", ""), ",", ".")
@@ -158,12 +157,10 @@ def _are_all(like: pa.Array, coded: pa.Array) -> bool:
     return n_like > 1 and n_others <= min(_MOST_OTHERS, n_like / 3) and is_placeholder
 
 
-def _lower_and_trimmed(texts: Sequence[str]) -> pa.Array:
-    return pc.utf8_lower(pc.utf8_trim_whitespace(pa.array(texts, pa.large_string())))
-
-
-def _without_units(texts: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(texts, rf"^{_UNIT}\s*|\s*{_UNIT}$", "")
+def _lowered(texts: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """Return texts in lower case and without spaces around them, and these without units."""
+    lowered = pc.utf8_lower(pc.utf8_trim_whitespace(pa.array(texts, pa.large_string())))
+    return lowered, pc.replace_substring_regex(lowered, rf"^{_UNIT}\s*|\s*{_UNIT}$", "")
 
 
 def _matches(texts: pa.Array, pattern: str) -> pa.Array:

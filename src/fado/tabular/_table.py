@@ -64,7 +64,7 @@ class Table:
         self.names = list(names)
         self.n_rows = n_rows
         self.n_columns = len(self.names)
-        self.is_sparse = is_sparse(source)
+        self.is_sparse = hasattr(source, "tocsr")
         self.is_named = not (self.is_sparse or isinstance(source, np.ndarray)) if named is None else named
         self._read: dict[int, Column] = dict(enumerate(columns or ()))
 
@@ -72,7 +72,18 @@ class Table:
     def from_input(cls, X: Any) -> Table:
         """Read the shape of a two-dimensional table of any supported library."""
         if not is_frame(X):
-            matrix = _matrix(X)
+            is_sparse = hasattr(X, "tocsr")
+            matrix: Any = X if is_sparse or np.ma.isMaskedArray(X) else np.asarray(X)
+            if matrix.ndim != 2:
+                raise ValueError(
+                    f"`X` must be a table with rows and columns, got an array with {matrix.ndim} "
+                    "dimension(s). Reshape your data, for example with `X.reshape(-1, 1)`."
+                )
+            if np.iscomplexobj(matrix):
+                raise ValueError("Complex data not supported: `X` holds complex numbers.")
+            if is_sparse:
+                is_float = matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8
+                matrix = matrix.tocsr() if is_float else matrix.tocsr().astype(np.float64)
             return cls(matrix, [f"x{j}" for j in range(matrix.shape[1])], matrix.shape[0])
         import narwhals as nw
 
@@ -113,7 +124,7 @@ class Table:
     @property
     def given_names(self) -> list[str] | None:
         """The user's names of the columns; None without names, or if some are not text."""
-        if self.source is None or self.is_sparse or isinstance(self.source, np.ndarray):
+        if self.source is None or not self.is_named:
             return None
         names = self.names if isinstance(self.source, pa.Table) else self.source.columns
         return self.names if all(isinstance(name, str) for name in names) else None
@@ -164,23 +175,6 @@ class Table:
         return self.source.to_pandas()
 
 
-def _matrix(X: Any) -> Any:
-    """Read a two-dimensional array, dense or sparse, and refuse other shapes."""
-    matrix: Any = X if is_sparse(X) or np.ma.isMaskedArray(X) else np.asarray(X)
-    if matrix.ndim != 2:
-        raise ValueError(
-            f"`X` must be a table with rows and columns, got an array with {matrix.ndim} dimension(s). "
-            "Reshape your data, for example with `X.reshape(-1, 1)`."
-        )
-    if np.iscomplexobj(matrix):
-        raise ValueError("Complex data not supported: `X` holds complex numbers.")
-    if not is_sparse(matrix):
-        return matrix
-    matrix = matrix.tocsr()
-    is_float = matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8
-    return matrix if is_float else matrix.astype(np.float64)
-
-
 def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64]:
     """Turn columns into numbers, for estimators that need numbers.
 
@@ -210,9 +204,9 @@ def named_index(table: pa.Table) -> list[str]:
     >>> named_index(pa.Table.from_pandas(frame))
     ['id']
     """
-    index = _pandas_metadata(table).get("index_columns")
-    names = [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
-    return [name for name in names if name in table.column_names and not re.fullmatch(_UNNAMED, name)]
+    index = (table.schema.pandas_metadata or {}).get("index_columns", [])  # or how to make it
+    names = [name for name in index if isinstance(name, str) and not re.fullmatch(_UNNAMED, name)]
+    return [name for name in names if name in table.column_names]
 
 
 def without_index(table: pa.Table) -> pa.Table:
@@ -235,31 +229,15 @@ def without_index(table: pa.Table) -> pa.Table:
         table = table.drop_columns(unnamed)
     if not named:
         return table
-    metadata = json.dumps(_pandas_metadata(table) | {"index_columns": []}).encode()
+    metadata = json.dumps(table.schema.pandas_metadata | {"index_columns": []}).encode()
     return table.replace_schema_metadata((table.schema.metadata or {}) | {b"pandas": metadata})
-
-
-def _pandas_metadata(table: pa.Table) -> dict[str, Any]:
-    """Return the metadata that pandas stored; empty if there is none or it is damaged."""
-    try:
-        metadata = json.loads((table.schema.metadata or {})[b"pandas"])
-    except (KeyError, ValueError, RecursionError):
-        return {}
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def is_sparse(X: Any) -> bool:
-    """Return whether this is a scipy sparse matrix or array."""
-    import scipy.sparse
-
-    return scipy.sparse.issparse(X)
 
 
 def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Return some rows of a table, a column or a list, in its own type."""
     if hasattr(values, "iloc"):  # pandas, whose labels are not positions
         return values.take(rows)  # pandas 2 warns of changes to the result of `iloc`
-    if is_sparse(values):
+    if hasattr(values, "tocsr"):
         return values.tocsr()[rows].asformat(values.format)
     if isinstance(values, pa.Table | pa.ChunkedArray | pa.Array):
         return values.take(pa.array(rows))
@@ -324,46 +302,38 @@ def read_folds(
         raise ValueError("`cv` has no folds: give at least one pair of rows to train on and to validate.")
     folds, validated_by = [], np.full(n_rows, -1)
     for number, pair in enumerate(pairs):
+        fold = f"Fold {number} of `cv`"
         if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(f"{fold} must be a pair of the rows to train on and to validate, got {pair!r}.")
+        both = []
+        for what, given in zip(("training", "validation"), pair, strict=True):
+            rows = np.sort(read_rows(given, n_rows, f"{fold}, {what} rows"))
+            if not len(rows):
+                raise ValueError(f"{fold}, {what} rows: a fold needs at least one row, got none.")
+            repeated = rows[1:][rows[1:] == rows[:-1]]
+            if len(repeated):
+                raise ValueError(f"{fold}, {what} rows: row {repeated[0]} appears twice; list it once.")
+            both.append(rows)
+        train, validation = both
+        shared = np.intersect1d(train, validation, assume_unique=True)
+        if len(shared):
             raise ValueError(
-                f"Fold {number} of `cv` must be a pair of the rows to train on and to validate, got {pair!r}."
+                f"{fold} trains on row {shared[0]} and validates it: remove it from one of the two."
             )
-        train, validation = (
-            _rows_of_fold(part, n_rows, f"Fold {number} of `cv`, {name} rows")
-            for part, name in zip(pair, ("training", "validation"), strict=True)
-        )
-        both = np.intersect1d(train, validation, assume_unique=True)
-        if len(both):
+        if blocks is not None and len(shared := validation[np.isin(blocks[validation], blocks[train])]):
             raise ValueError(
-                f"Fold {number} of `cv` trains on row {both[0]} and validates it: remove it from one of the "
-                "two."
-            )
-        shared = np.isin(blocks[validation], blocks[train]) if blocks is not None else np.zeros(1, np.bool_)
-        if shared.any():
-            raise ValueError(
-                f"Fold {number} of `cv` trains on a row of the same entry of `groups` as row "
-                f"{validation[shared.argmax()]}, which it validates: use a splitter that keeps groups "
-                "together, such as GroupKFold."
+                f"{fold} trains on a row of the same entry of `groups` as row {shared[0]}, which it "
+                "validates: use a splitter that keeps groups together, such as GroupKFold."
             )
         before = validation[validated_by[validation] >= 0]
         if len(before):
             raise ValueError(
-                f"Fold {number} of `cv` validates row {before[0]}, which fold {validated_by[before[0]]} also "
-                "validates: every row may be validated once."
+                f"{fold} validates row {before[0]}, which fold {validated_by[before[0]]} also validates: "
+                "every row may be validated once."
             )
         validated_by[validation] = number
         folds.append((train, validation))
     return folds
-
-
-def _rows_of_fold(part: Any, n_rows: int, what: str) -> Integers:
-    rows = np.sort(read_rows(part, n_rows, what))
-    if not len(rows):
-        raise ValueError(f"{what}: a fold needs at least one row, got none.")
-    repeated = rows[1:][rows[1:] == rows[:-1]]
-    if len(repeated):
-        raise ValueError(f"{what}: row {repeated[0]} appears twice; list it once.")
-    return rows
 
 
 def as_names(given: Any, called: str) -> list[Any]:

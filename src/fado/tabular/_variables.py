@@ -121,53 +121,44 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
 
 def check_learnable(variable: Variable) -> None:
     """Refuse a variable that no model can learn, and warn of missing entries and rare classes."""
-    if variable.kind == "classes":
-        _check_classes(variable)
-        return
-    numbers = variable.labels[variable.known]
-    if np.isinf(numbers).any():
-        raise ValueError(f"Variable {variable.name!r} contains infinity: correct or drop those rows first.")
-    if not len(numbers) or (numbers == numbers[0]).all():
-        raise ValueError(_one_class_error(variable.name, numbers[:1].tolist()))
-    missing = len(variable.labels) - len(numbers)
-    if missing:
-        warn_user(
-            f"Protected attribute {variable.name!r} is unknown in {missing} of {len(variable.labels)} rows: "
-            "its models learn from the others, and those rows are valued by their predictions."
-        )
-
-
-def _check_classes(variable: Variable) -> None:
     name, classes, n_rows = variable.name, variable.classes, len(variable.labels)
-    sizes = np.bincount(variable.labels, minlength=len(classes))
-    if variable.has_missing:
-        if len(classes) == 1:
+    n_missing = n_rows - np.count_nonzero(variable.given)
+    if variable.kind == "classes":
+        if n_missing == n_rows:
             check_known([variable])
-        warn_user(
-            f"Protected attribute {name!r} is unknown in {sizes[-1]} of {n_rows} rows: they are a separate "
-            f"class, {classes[-1]!r}, and every row is valued over {len(classes)} classes, not "
-            f"{len(classes) - 1}."
+        first, has_one = classes[:1], len(classes) < 2
+        advice = (
+            f"they are a separate class, {classes[-1]!r}, and every row is valued over {len(classes)} "
+            f"classes, not {len(classes) - 1}."
         )
-    if len(classes) < 2:
-        raise ValueError(_one_class_error(name, list(classes)))
+    else:
+        numbers = variable.labels[variable.known]
+        if np.isinf(numbers).any():
+            raise ValueError(f"Variable {name!r} contains infinity: correct or drop those rows first.")
+        first, has_one = numbers[:1].tolist(), not (numbers != numbers[:1]).any()
+        advice = "its models learn from the others, and those rows are valued by their predictions."
+    if has_one:
+        what = "`y`" if name == TARGET else f"Protected attribute {name!r}"
+        shown = f" ({first[0]!r})" if first else ""
+        raise ValueError(
+            f"{what} has only one class{shown}: there is nothing to learn; leave it out or check the data."
+        )
+    if n_missing:
+        warn_user(f"Protected attribute {name!r} is unknown in {n_missing} of {n_rows} rows: {advice}")
+    if variable.kind == "continuous":
+        return
     if len(classes) > 2 and (len(classes) == n_rows or len(classes) > max(10, n_rows // 2)):
         raise ValueError(
             f"Variable {name!r} has {len(classes)} classes in {n_rows} rows, like an identifier: coarsen it, "
             f'leave it out, or, if it is a number, set `kinds={{{name!r}: "continuous"}}`.'
         )
-    lonely = [classes[code] for code in np.flatnonzero(sizes == 1)]
+    lonely = [classes[code] for code in np.flatnonzero(np.bincount(variable.labels) == 1)]
     if lonely:
         shown = ", ".join(map(repr, lonely[:5])) + (", ..." if len(lonely) > 5 else "")
         warn_user(
             f"Variable {name!r} has a class with one member ({shown}): no model that values that row has "
             "seen the class; merge it with another to value it better."
         )
-
-
-def _one_class_error(name: str, values: list[Any]) -> str:
-    shown = f" ({values[0]!r})" if values else ""
-    what = "`y`" if name == TARGET else f"Protected attribute {name!r}"
-    return f"{what} has only one class{shown}: there is nothing to learn; leave it out or check the data."
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import inspect
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -190,13 +190,18 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         """
         problem = problem.with_kinds(getattr(self, "kinds", None)).with_mean_weight_one()
         fitted = copy.copy(self)
+        for name in [name for name in vars(fitted) if name.endswith("_")]:  # of an earlier fit
+            delattr(fitted, name)
         note_features(fitted, problem.table)
         fitted.seed_ = seed_from(getattr(self, "random_state", None))
         valuation = fitted._value(problem, validation, fitted.seed_)
         pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
-        valuation = valuation.with_provenance(names_given=problem.names_given)
-        fitted.valuation_ = valuation.with_rows(problem.table.index, pattern)
-        self.__dict__ = fitted.__dict__
+        fitted.valuation_ = valuation.with_rows(
+            problem.table.index, target_pattern=pattern, names_given=problem.names_given
+        )
+        self.__dict__.update(vars(fitted))
+        for name in vars(self).keys() - vars(fitted).keys():
+            delattr(self, name)
         return self
 
     @abstractmethod
@@ -225,15 +230,17 @@ def texts_of(estimators: Iterable[Any]) -> tuple[str, ...]:
 
 
 def provenance_of(
-    algorithm: str, problem: Problem, seed: int, settings: Mapping[str, Any], estimator: Any = None
+    algorithm: str, problem: Problem, seed: int, settings: Mapping[str, Any], estimators: Sequence[Any] = ()
 ) -> Provenance:
     """Describe how the values of a problem were computed."""
     return Provenance(
         algorithm,
         settings=settings,
         seed=seed,
-        estimators=None if estimator is None else texts_of([estimator]),
-        variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
+        estimators=texts_of(estimators) or None,
+        variables={
+            variable.name: VariableNote(variable.kind, variable.classes) for variable in problem.variables
+        },
         versions=library_versions(),
         names_given=problem.names_given,
         unknown=tuple(map(str, problem.unknown)) or None,
@@ -311,7 +318,7 @@ def make_valuator(name: str, **settings: Any) -> Any:
     """
     kind = valuator_class(name)
     taken = inspect.signature(kind).parameters
-    return kind(**{own: value for own, value in settings.items() if own in taken})
+    return kind(**{setting: value for setting, value in settings.items() if setting in taken})
 
 
 def target_pattern(codes: npt.NDArray[np.int32]) -> str:
@@ -363,9 +370,9 @@ def check_alignment(valuation: Any, problem: Problem) -> None:
     UserWarning
         If the labels of the target, or the order of the rows, were different.
     """
-    told = getattr(valuation, "provenance", None)
+    provenance = getattr(valuation, "provenance", None)
     valued = list(valuation.protected)
-    if valued and problem.names_given and (told is None or told.names_given):
+    if valued and problem.names_given and (provenance is None or provenance.names_given):
         for variable in problem.protected:
             if variable.name not in valued:
                 raise ValueError(
@@ -378,9 +385,9 @@ def check_alignment(valuation: Any, problem: Problem) -> None:
         raise ValueError(
             f"`valuation` has {n_rows} rows and X has {problem.n_rows}: pass the valuation of the same rows."
         )
-    if told is not None and told.target_pattern is not None:
+    if provenance is not None and provenance.target_pattern is not None:
         codes, labels = problem.sources[0].encode()
-        if not is_same_pattern(told, target_pattern(codes), len(labels)):
+        if not is_same_pattern(provenance, target_pattern(codes), len(labels)):
             warn_user(
                 "`valuation` was computed with other labels `y`, or with the rows in another order: pass "
                 "the valuation of these rows."

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._typing import Floats
-from fado.engine import Scorer, both_classes
+from fado.engine import Scorer
 from fado.tabular import NOT_GIVEN, UNSEEN, Table, Variable
 
 _SLACK = 1e-4  # of the sum of probabilities in single precision
@@ -56,29 +56,18 @@ class RowsToScore:
 
 
 def normalised_entropy(probabilities: npt.ArrayLike) -> Floats:
-    """Return the Shannon entropy of predicted distributions, of shape (n,) or (n, K), divided by its maximum.
+    """Return the Shannon entropy of predicted distributions, of shape (n, K), divided by its maximum.
 
     Examples
     --------
-    >>> normalised_entropy([0.0, 0.5, 1.0])
+    >>> normalised_entropy([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
     array([0., 1., 0.])
     """
     p = np.asarray(probabilities, dtype=np.float64)
-    if p.ndim == 1:
-        q = 1.0 - p
-        total = _p_log2_p(p) + _p_log2_p(q)
-        n_classes = 2
-    else:
-        total = _p_log2_p(p).sum(axis=1)
-        n_classes = p.shape[1]
-    return np.clip(-total / np.log2(n_classes), 0.0, 1.0) + 0.0  # + 0.0: no negative zero
-
-
-def _p_log2_p(p: Floats) -> Floats:
-    """Compute p log2(p), which is 0 at p = 0."""
     logarithm = np.zeros_like(p)
     np.log2(p, out=logarithm, where=p != 0)
-    return p * logarithm
+    total = (p * logarithm).sum(axis=1)
+    return np.clip(-total / np.log2(p.shape[1]), 0.0, 1.0) + 0.0  # + 0.0: no negative zero
 
 
 def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> Floats:
@@ -98,7 +87,7 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
         raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
     if p.ndim > 1 and len(p) and not np.allclose(p.sum(axis=-1), 1.0, atol=1e-6):
         raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
-    return both_classes(p)
+    return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
 def entropies_of(
@@ -118,14 +107,12 @@ def entropies_of(
     return values, probabilities
 
 
-def own_label_probability(probabilities: Floats, codes: npt.NDArray[np.integer]) -> Floats:
-    """Pick from every row the probability of its own class."""
-    if probabilities.ndim == 1:
-        return np.where(codes == 1, probabilities, 1.0 - probabilities)
+def label_probability(probabilities: Floats, codes: npt.NDArray[np.integer]) -> Floats:
+    """Pick from every row the probability of its own label."""
     return probabilities[np.arange(len(codes)), codes]
 
 
-def log_losses(own_label: npt.NDArray[np.floating]) -> Floats:
+def log_losses(probability: npt.NDArray[np.floating]) -> Floats:
     """Return the log-loss of every row, from the probability of its own label, clipped as scikit-learn does.
 
     Examples
@@ -133,8 +120,8 @@ def log_losses(own_label: npt.NDArray[np.floating]) -> Floats:
     >>> log_losses(np.array([0.0, 0.5, 1.0])).round(3)
     array([36.044,  0.693,  0.   ])
     """
-    margin = np.finfo(own_label.dtype).eps
-    losses: Floats = -np.log(np.clip(own_label, margin, 1 - margin))
+    margin = np.finfo(probability.dtype).eps
+    losses: Floats = -np.log(np.clip(probability, margin, 1 - margin))
     return losses
 
 
@@ -142,17 +129,13 @@ def what_is_wrong(variable: Variable, n_rows: int, predicted: Floats) -> str:
     """Describe what is wrong with predictions; empty if nothing is."""
     many = len(variable.classes)
     classes = variable.kind == "classes"
-    allowed: list[tuple[int, ...]] = [(n_rows, many)] if classes else []
-    if not classes or many == 2:
-        allowed.append((n_rows,))
-    if predicted.shape not in allowed:
+    if predicted.shape != ((n_rows, many) if classes else (n_rows,)):
         of = f" and {many} classes" if classes else ""
         return f"predictions of shape {predicted.shape} for {n_rows} rows{of}"
     by_row = predicted.reshape(n_rows, -1)
     faults = {"NaN or infinite " + ("probabilities" if classes else "predictions"): ~np.isfinite(by_row)}
     if classes:
         faults["probabilities outside [0, 1]"] = (by_row < 0) | (by_row > 1)
-    if classes and predicted.ndim == 2:
         faults["probabilities that do not sum to 1"] = np.abs(by_row.sum(axis=1, keepdims=True) - 1) > _SLACK
     for fault, entries in faults.items():
         rows = int(entries.any(axis=1).sum())
@@ -164,10 +147,10 @@ def what_is_wrong(variable: Variable, n_rows: int, predicted: Floats) -> str:
 def row_statistics(
     variable: Variable, predicted: Floats, labels: npt.NDArray[Any] | None, training_mean: float
 ) -> tuple[Floats, Floats]:
-    """Turn predictions into what is averaged over models: the uncertainty, and the agreement with labels.
+    """Turn predictions into what is averaged over models: the uncertainty, and the probability of the label.
 
-    For classes they are the entropy and the probability of the row's own class, for numbers the distances
-    from the training mean and from the row's own number. Without labels, agreement is NaN.
+    For numbers they are the distances from the training mean and from the row's own number. Without labels,
+    the second is NaN.
     """
     classes = variable.kind == "classes"
     values = normalised_entropy(predicted) if classes else np.abs(predicted - training_mean)
@@ -175,77 +158,62 @@ def row_statistics(
         return values, np.full(len(predicted), np.nan)
     if not classes:
         return values, np.abs(predicted - labels)
-    agreement = own_label_probability(predicted, np.maximum(labels, 0))
+    probability = label_probability(predicted, np.maximum(labels, 0))
     if (labels < 0).any():
-        agreement = np.where(labels == UNSEEN, 0.0, np.where(labels == NOT_GIVEN, np.nan, agreement))
-    return values, agreement
+        probability = np.where(labels == UNSEEN, 0.0, np.where(labels == NOT_GIVEN, np.nan, probability))
+    return values, probability
 
 
 class Moments:
-    """Mean, standard error and count of the models' results for each row.
+    """Mean, spread and count of the models' results for each row; 0 for a row that no model has scored.
 
-    Results must be added in one fixed order: floating-point sums depend on it.
+    Of a number, `mean` and `label_probability` are the mean distances that `row_statistics` returns. Results
+    must be added in one fixed order: floating-point sums depend on it.
 
     Examples
     --------
     >>> moments = Moments(2)
     >>> moments.add(np.array([0, 1]), np.array([0.2, np.nan]), np.array([1.0, 1.0]))
     >>> moments.add(np.array([0]), np.array([0.4]), np.array([0.0]))
-    >>> moments.mean.round(2), moments.count, moments.agreement
-    (array([0.3, nan]), array([2, 0], dtype=int32), array([0.5, nan]))
+    >>> moments.mean.round(2), moments.count, moments.label_probability
+    (array([0.3, 0. ]), array([2, 0], dtype=int32), array([0.5, 0. ]))
     """
 
     def __init__(self, n_rows: int) -> None:
         self.count = np.zeros(n_rows, dtype=np.int32)
-        self._mean = np.zeros(n_rows)
+        self.mean = np.zeros(n_rows)
+        self.label_probability = np.zeros(n_rows)
         self._squares = np.zeros(n_rows)
-        self._agreement = np.zeros(n_rows)
 
-    def add(self, rows: npt.NDArray[np.integer], values: Floats, agreement: Floats) -> None:
+    def add(self, rows: npt.NDArray[np.integer], values: Floats, label_probability: Floats) -> None:
         """Add one model's numbers for some rows, each row once; NaN values do not count."""
         finite = np.isfinite(values)
         if not finite.all():
-            rows, values, agreement = rows[finite], values[finite], agreement[finite]
+            rows, values, label_probability = rows[finite], values[finite], label_probability[finite]
         self.count[rows] += 1
         count = self.count[rows]
-        before = values - self._mean[rows]
-        self._mean[rows] += before / count
-        self._squares[rows] += before * (values - self._mean[rows])
-        self._agreement[rows] += (agreement - self._agreement[rows]) / count
+        before = values - self.mean[rows]
+        self.mean[rows] += before / count
+        self._squares[rows] += before * (values - self.mean[rows])
+        self.label_probability[rows] += (label_probability - self.label_probability[rows]) / count
 
-    @property
-    def mean(self) -> Floats:
-        """Mean over the models; NaN for a row that no model scored."""
-        return np.where(self.count > 0, self._mean, np.nan)
+    def finish(
+        self, variable: Variable, furthest: float | None = None, largest_error: float | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the fields of a valuation, all in [0, 1] except the counts; NaN where they are not known.
 
-    @property
-    def standard_error(self) -> Floats:
-        """Standard error of the mean; NaN for a row scored fewer than two times."""
-        error = np.full(len(self.count), np.nan)
-        often = self.count > 1
-        count = self.count[often].astype(np.float64)
+        Distances of numbers are divided by the largest, of these rows if none is given.
+        """
+        scored, often = self.count > 0, self.count > 1
+        mean = np.where(scored, self.mean, np.nan)
+        agreement = np.where(scored, self.label_probability, np.nan)
+        error, count = np.full(len(mean), np.nan), self.count[often].astype(np.float64)
         error[often] = np.sqrt(np.maximum(self._squares[often], 0.0) / (count - 1.0) / count)
-        return error
-
-    @property
-    def agreement(self) -> Floats:
-        """Mean agreement over the models; NaN for a row that no model scored."""
-        return np.where(self.count > 0, self._agreement, np.nan)
-
-
-def finish(
-    variable: Variable, moments: Moments, furthest: float | None = None, largest_error: float | None = None
-) -> dict[str, npt.NDArray[Any]]:
-    """Turn averages over models into the fields of a valuation, all in [0, 1] except the counts.
-
-    Distances of numbers are divided by the largest, of these rows if none is given.
-    """
-    mean, error, agreement = moments.mean, moments.standard_error, moments.agreement
-    if variable.kind == "continuous":
-        furthest = furthest or largest_known(mean)
-        mean, error = np.clip(1.0 - mean / furthest, 0.0, 1.0), error / furthest
-        agreement = np.clip(1.0 - agreement / (largest_error or largest_known(agreement)), 0.0, 1.0)
-    return {"values": mean, "standard_error": error, "counts": moments.count, "agreement": agreement}
+        if variable.kind == "continuous":
+            furthest = furthest or largest_known(mean)
+            mean, error = np.clip(1.0 - mean / furthest, 0.0, 1.0), error / furthest
+            agreement = np.clip(1.0 - agreement / (largest_error or largest_known(agreement)), 0.0, 1.0)
+        return {"values": mean, "standard_error": error, "counts": self.count, "agreement": agreement}
 
 
 def largest_known(distances: Floats) -> float:
@@ -260,22 +228,22 @@ def score_rows(
 ) -> dict[str, dict[str, npt.NDArray[Any]]]:
     """Value rows with models that have not seen them, the target's first: an array per field and variable."""
     n_rows = rows.table.n_rows
-    moments = {own.variable.name: Moments(n_rows) for own in kept}
+    moments = {models.variable.name: Moments(n_rows) for models in kept}
     means: dict[str, Floats] = {}
-    for own, model, here, predicted in _predictions(rows, kept, stop):
-        name = own.variable.name
+    for models, model, places, predicted in _predictions(rows, kept, stop):
+        name = models.variable.name
         labels = rows.labels.get(name)
-        told = None if labels is None else labels[here]
-        moments[name].add(here, *row_statistics(own.variable, predicted, told, model.training_mean))
+        labels = None if labels is None else labels[places]
+        moments[name].add(places, *row_statistics(models.variable, predicted, labels, model.training_mean))
         mean = means.setdefault(name, np.zeros((n_rows, *predicted.shape[1:])))
-        mean[here] += ((predicted - mean[here]).T / moments[name].count[here]).T
+        mean[places] += ((predicted - mean[places]).T / moments[name].count[places]).T
     fields: dict[str, dict[str, npt.NDArray[Any]]] = {}
-    for own in kept:
-        name = own.variable.name
-        finished = finish(own.variable, moments[name], own.furthest, own.largest_error)
+    for models in kept:
+        name = models.variable.name
+        finished = moments[name].finish(models.variable, models.furthest, models.largest_error)
         finished["epistemic"] = np.full(n_rows, np.nan)
-        if own.variable.kind == "classes" and name in means:
-            apart = np.maximum(normalised_entropy(means[name]) - finished["values"], 0.0)
+        if models.variable.kind == "classes" and name in means:
+            apart = np.maximum(normalised_entropy(_summing_to_1(means[name])) - finished["values"], 0.0)
             finished["epistemic"] = np.where(moments[name].count > 1, apart, np.nan)
         for field, array in finished.items():
             fields.setdefault(field, {})[name] = array
@@ -287,9 +255,16 @@ def mean_probabilities(
 ) -> Floats:
     """Return the mean probabilities of all classes over the models of the last variable."""
     total: Any = 0.0
-    for own, _, _, predicted in _predictions(rows, kept, stop):
-        total = total + predicted if own is kept[-1] else total
-    return both_classes(total / len(kept[-1].models))
+    for models, _, _, predicted in _predictions(rows, kept, stop):
+        total = total + predicted if models is kept[-1] else total
+    return _summing_to_1(total / len(kept[-1].models))
+
+
+def _summing_to_1(probabilities: Floats) -> Floats:
+    """Put right, in place, what rounding leaves between two classes' probabilities."""
+    if probabilities.ndim == 2 and probabilities.shape[1] == 2:
+        probabilities[:, 0] = 1.0 - probabilities[:, 1]
+    return probabilities
 
 
 def _predictions(
@@ -305,32 +280,31 @@ def _predictions(
     likely: dict[int, list[Floats]] = {}
     by_bag: dict[int, tuple[npt.NDArray[np.intp], Table]] = {}
     everywhere = np.arange(rows.table.n_rows), rows.table
-    for own in kept:
-        for model in own.models:
-            here, table = everywhere
+    for models in kept:
+        for model in models.models:
+            places, table = everywhere
             if rows.scored_by is not None:
                 if model.bag not in by_bag:
-                    here = np.flatnonzero(rows.scored_by[:, model.bag])
-                    by_bag[model.bag] = here, rows.table.take(here)
-                here, table = by_bag[model.bag]
-            if not len(here) or (stop is not None and stop.is_set()):  # nobody waits for the rest
+                    places = np.flatnonzero(rows.scored_by[:, model.bag])
+                    by_bag[model.bag] = places, rows.table.take(places)
+                places, table = by_bag[model.bag]
+            if not len(places) or (stop is not None and stop.is_set()):  # nobody waits for the rest
                 continue
             if not model.scorer.sees_target:
                 predicted = model.scorer.score(table)
             elif labels is not None:
-                predicted = model.scorer.score(table, labels[here])
+                predicted = model.scorer.score(table, labels[places])
             else:
-                expected = np.mean(likely[model.bag], axis=0)
-                expected = both_classes(expected) if target.kind == "classes" else expected
-                predicted = _averaged(model.scorer, table, expected)
-            wrong = what_is_wrong(own.variable, len(here), predicted)
+                predicted = _averaged(model.scorer, table, _summing_to_1(np.mean(likely[model.bag], axis=0)))
+            wrong = what_is_wrong(models.variable, len(places), predicted)
             if wrong:
                 raise ValueError(
-                    f"A model of {own.variable.name!r} gave {wrong}{rows.where}, so it has no value."
+                    f"A model of {models.variable.name!r} gave {wrong}{rows.where}, so it has no value."
                 )
-            if own.variable is target and labels is None:
+            predicted = _summing_to_1(predicted)
+            if models.variable is target and labels is None:
                 likely.setdefault(model.bag, []).append(predicted)
-            yield own, model, here, predicted
+            yield models, model, places, predicted
 
 
 def _averaged(scorer: Scorer, table: Table, expected: Floats) -> Floats:
@@ -339,8 +313,8 @@ def _averaged(scorer: Scorer, table: Table, expected: Floats) -> Floats:
         return scorer.score(table, expected)
     total: Any = 0.0
     for code in range(expected.shape[1]):
-        given = scorer.score(table, np.full(table.n_rows, code, dtype=np.int32))
-        total = total + (expected[:, code] * given.T).T
+        scores = scorer.score(table, np.full(table.n_rows, code, dtype=np.int32))
+        total = total + (expected[:, code] * scores.T).T
     if scorer.n_classes:
         total = np.where(np.abs(total - 1.0) < _ROUNDING, np.minimum(total, 1.0), total)
     return np.asarray(total)

@@ -222,33 +222,30 @@ class Valuation:
             rows = read_rows(rows, len(self), "`rows`")
         except (TypeError, ValueError) as error:
             raise IndexError(str(error)) from None  # as Python's own sequences do
-        fields: dict[str, Any] = {
+        taken = self.with_rows(None if self._index is None else self._index[rows], target_pattern=None)
+        taken._arrays = {
             field: {name: array[rows] for name, array in arrays.items()}
             if isinstance(arrays, dict)
             else arrays.take(rows)
             for field, arrays in self._arrays.items()
         }
-        taken = self.with_rows(None if self._index is None else self._index[rows], None)
-        taken._arrays = fields
         if self.probabilities is not None:
-            taken.probabilities = {name: own[rows] for name, own in self.probabilities.items()}
+            taken.probabilities = {name: numbers[rows] for name, numbers in self.probabilities.items()}
         return taken
 
-    def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
-        """Return a copy with other row labels and another digest of the target, as in `Provenance`."""
-        changed = self.with_provenance(target_pattern=target_pattern)
-        changed._index = index
-        return changed
-
-    def with_provenance(self, **changes: Any) -> Valuation:
-        """Return a copy with some entries of its `Provenance` changed, given by name."""
+    def with_rows(self, index: Any, **changes: Any) -> Valuation:
+        """Return a copy with other row labels, and some entries of its `Provenance` changed, by name."""
         return Valuation(
             **self._arrays,
             scales=self.scales,
             provenance=replace(self.provenance, **changes),
-            index=self._index,
+            index=index,
             probabilities=self.probabilities,
         )
+
+    def with_provenance(self, **changes: Any) -> Valuation:
+        """Return a copy with some entries of its `Provenance` changed, given by name."""
+        return self.with_rows(self._index, **changes)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -225,8 +225,7 @@ def _without(whole: Task, removed: Integers) -> Task:
 
 def _score(removed: Integers, shared: tuple[Engine, Task], stop: threading.Event | None) -> Floats:
     engine, whole = shared
-    scores = engine.fit(_without(whole, removed), stop).scores
-    return scores if scores.ndim == 1 else scores[:, 1]
+    return engine.fit(_without(whole, removed), stop).scores[:, 1]
 
 
 def _changes(figures: list[float], n_repeats: int) -> tuple[Floats, Floats]:

@@ -16,9 +16,9 @@ from fado.tabular import Table, Variable
 from fado.valuation.entropy import _fits, _out_of_bag
 from fado.valuation.entropy._fits import (
     LossCurve,
-    bags_that_tell,
     choose_pace,
     longest_first,
+    n_pacing_bags,
     sum_losses,
     trees_grown,
 )
@@ -61,7 +61,7 @@ def test_every_bag_is_valued_by_the_paced_model(labels, pace, monkeypatch):
     assert (trees, rate) == pace
     named = clone(FAST).set_params(n_estimators=trees, learning_rate=rate)
     monkeypatch.setattr(_out_of_bag, "default_estimators", lambda n_columns: [named])
-    monkeypatch.setattr(_fits, "bags_that_tell", lambda variable, bags: 0)
+    monkeypatch.setattr(_fits, "n_pacing_bags", lambda variable, bags: 0)
     again = OutOfBagEntropy(random_state=0).fit(X, labels).valuation_
     np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
 
@@ -152,12 +152,12 @@ def test_what_only_two_columns_together_tell_is_waited_for():
 def test_rare_classes_need_more_bags():
     bags = [np.arange(6000)] * 10
     rows = np.arange(30_000)
-    assert bags_that_tell(classes(rows % 2), bags) == 1
-    assert bags_that_tell(classes(rows < 3000), bags) == 1
-    assert bags_that_tell(classes(rows < 1500), bags) == 2
-    assert bags_that_tell(classes(rows < 300), bags) == 2
-    assert bags_that_tell(classes(rows < 300), bags[:1]) == 1
-    assert bags_that_tell(Variable("z", "continuous", rows.astype(float)), bags) == 1
+    assert n_pacing_bags(classes(rows % 2), bags) == 1
+    assert n_pacing_bags(classes(rows < 3000), bags) == 1
+    assert n_pacing_bags(classes(rows < 1500), bags) == 2
+    assert n_pacing_bags(classes(rows < 300), bags) == 2
+    assert n_pacing_bags(classes(rows < 300), bags[:1]) == 1
+    assert n_pacing_bags(Variable("z", "continuous", rows.astype(float)), bags) == 1
 
 
 @pytest.mark.parametrize("parameters", [None, {"colsample_bytree": 0.5}])

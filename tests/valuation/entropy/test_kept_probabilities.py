@@ -159,9 +159,7 @@ def test_probabilities_are_those_of_the_models_that_were_kept(X, estimators, y):
             rows = valuator.bags_[model.bag]
             count[rows] += 1
             for label in range(n_labels):
-                said = model.scorer.score(table.take(rows), np.full(len(rows), label))
-                said = np.column_stack([1 - said, said]) if said.ndim == 1 else said
-                total[rows, label] += said
+                total[rows, label] += model.scorer.score(table.take(rows), np.full(len(rows), label))
         expected = total / count[:, None, None]
         name = own.variable.name
         found = valuator.valuation_.probabilities[name]

@@ -100,10 +100,10 @@ def test_models_that_saw_the_target_are_averaged_over_what_is_predicted():
     new = np.array([[0.25]])
     p = 0.75 * 0.1 + 0.25 * 0.9
     valuation = valuator.value(new)
-    np.testing.assert_allclose(valuation["z"], normalised_entropy([p]), rtol=1e-15)
+    np.testing.assert_allclose(valuation["z"], normalised_entropy([[1 - p, p]]), rtol=1e-15)
     np.testing.assert_allclose(valuator.models_.probabilities(new, "z"), [[1 - p, p]], rtol=1e-15)
     given = valuator.value(new, y=[1.0])
-    np.testing.assert_allclose(given["z"], normalised_entropy([0.9]), rtol=1e-15)
+    np.testing.assert_allclose(given["z"], normalised_entropy([[0.1, 0.9]]), rtol=1e-15)
     np.testing.assert_allclose(valuator.models_.probabilities(new, "z", y=[0.0]), [[0.9, 0.1]])
     assert given.agreement["y"].tolist() == [0.25]
 
@@ -113,7 +113,7 @@ def test_a_continuous_target_is_taken_where_it_is_predicted():
     models = [Read(), Certain(low=0.2, high=0.3)]
     valuator = in_bag(models, x, np.roll(x[:, 0], 20), {"z": COINS[:, 0]}, z_exclude=["x0"])
     valuation = valuator.value(np.array([[0.5]]))  # where y is said to be .5, so that z is said to be .25
-    np.testing.assert_allclose(valuation["z"], normalised_entropy([0.25]), rtol=1e-14)
+    np.testing.assert_allclose(valuation["z"], normalised_entropy([[0.75, 0.25]]), rtol=1e-14)
     np.testing.assert_allclose(valuator.models_.probabilities([[0.5]], "z", y=[1.0]), [[0.7, 0.3]])
 
 
@@ -142,8 +142,7 @@ def by_hand(valuator, X, y_codes=None):
             else:
                 (p_y,) = [each.scorer.score(table) for each in kept["y"].models if each.bag == model.bag]
                 at = [model.scorer.score(table, np.full(table.n_rows, code)) for code in (0, 1)]
-                p_y = p_y if at[0].ndim == 1 else p_y[:, None]
-                p = (1 - p_y) * at[0] + p_y * at[1]
+                p = (p_y.T[0] * at[0].T + p_y.T[1] * at[1].T).T
             all_p.append(p)
         mean = np.mean([normalised_entropy(p) for p in all_p], axis=0)
         found[name] = mean, normalised_entropy(np.mean(all_p, axis=0)) - mean
@@ -278,8 +277,10 @@ def test_many_classes_and_classes_that_a_bag_lacks():
     p_z = []
     for own in models.kept[1].models:
         (p_y,) = [each.scorer.score(table) for each in models.kept[0].models if each.bag == own.bag]
-        p_z.append(sum(p_y[:, c] * own.scorer.score(table, np.full(len(X_NEW), c)) for c in range(4)))
-    np.testing.assert_allclose(models.probabilities(X_NEW, "sex")[:, 1], np.mean(p_z, axis=0), rtol=1e-12)
+        p_z.append(sum(p_y[:, [c]] * own.scorer.score(table, np.full(len(X_NEW), c)) for c in range(4)))
+    np.testing.assert_allclose(
+        models.probabilities(X_NEW, "sex")[:, 1], np.mean(p_z, axis=0)[:, 1], rtol=1e-12
+    )
 
 
 def test_several_estimators_of_both_engines_are_all_asked():
@@ -302,7 +303,7 @@ def test_several_estimators_of_both_engines_are_all_asked():
             [p for p, each in zip(p_y, models.kept[0].models, strict=True) if each.bag == model.bag], 0
         )
         at = [model.scorer.score(table, np.full(len(new), code)) for code in (0, 1)]
-        everything.append(normalised_entropy((1 - likely) * at[0] + likely * at[1]))
+        everything.append(normalised_entropy(likely[:, :1] * at[0] + likely[:, 1:] * at[1]))
     np.testing.assert_allclose(valuation["sex"], np.mean(everything, axis=0), rtol=1e-12)
     assert valuation["age"].min() >= 0.0
     np.testing.assert_array_equal(models.value(new, n_jobs=2)["sex"], valuation["sex"])

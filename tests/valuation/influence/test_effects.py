@@ -53,7 +53,7 @@ class Recomputed:
         other = read_problem(validated, np.zeros(M, int)).table
         rows = np.arange(N, dtype=np.int32)
         model = engine.fit(Task(estimator, problem.target, rows, 0, other, self.weights))
-        self.scores = model.scores
+        self.scores = model.scores[:, 1]
         forest = model.forest
         self.leaves = engine.read_leaves(forest).read()
         self.validated = engine.read_leaves(forest, other).read()

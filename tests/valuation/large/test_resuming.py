@@ -20,8 +20,8 @@ import fado
 from fado import Valuation
 from fado.valuation import plan_files, summarise_files
 from fado.valuation._saved import DONE, footer_digest
-from fado.valuation.large import StoredValues, _passes, _plan, _value_files
-from fado.valuation.large._plan import Run
+from fado.valuation.large import StoredValues, _plan, _run, _scoring, _value_files
+from fado.valuation.large._run import Run
 
 N = 2400
 SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
@@ -57,14 +57,14 @@ def contents(folder):
 def fail_after(monkeypatch, n_parts, error):
     written = []
 
-    def write_part(path, *rest):
+    def write(work, part, scored):
         if len(written) == n_parts:
             raise error
-        written.append(path)
-        return _write_part(path, *rest)
+        written.append(part)
+        return plain(work, part, scored)
 
-    _write_part = _passes.write_part
-    monkeypatch.setattr(_passes, "write_part", write_part)
+    plain = _scoring.Scoring.write
+    monkeypatch.setattr(_scoring.Scoring, "write", write)
     return written
 
 
@@ -95,7 +95,7 @@ def test_a_run_that_learnt_from_all_rows_goes_on_where_it_was(data, tmp_path, mo
             fado.value_files(data, out=tmp_path / "v", **asked)
     with monkeypatch.context() as patched:
         patched.setattr(_value_files, "learn", None)  # neither read nor trained again
-        patched.setattr(_passes, "score_rows", None)  # and no row is scored again
+        patched.setattr(_scoring, "score_rows", None)  # and no row is scored again
         found = fado.value_files(data, out=tmp_path / "v", **asked)
     pd.testing.assert_frame_equal(found.values, expected.values, check_exact=True)
     assert contents(tmp_path / "v") == contents(tmp_path / "expected")
@@ -118,16 +118,16 @@ def test_a_killed_run_goes_on_where_it_was(data, whole, tmp_path):
         """
         import os, signal, sys
         import fado
-        from fado.valuation.large import _passes
-        write = _passes.write_part
-        def write_and_die(path, scored, *rest):
-            if path.name == "part-00002.parquet":
+        from fado.valuation.large._scoring import Scoring
+        write = Scoring.write
+        def write_and_die(work, part, scored):
+            if part.number == 2:
                 def dying(scored=scored):
-                    yield next(scored)
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    next(scored)
+                    yield os.kill(os.getpid(), signal.SIGKILL)
                 scored = dying()
-            write(path, scored, *rest)
-        _passes.write_part = write_and_die
+            write(work, part, scored)
+        Scoring.write = write_and_die
         fado.value_files(sys.argv[1], out=sys.argv[2], target="y", protected=["z"], train_rows=600, n_bags=5,
                          memory="500MB", n_jobs=1)
         """
@@ -265,9 +265,9 @@ def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
         removed.append(path.name)
         _remove(path)
 
-    _remove = _plan._remove
+    _remove = _run._remove
     with monkeypatch.context() as patched, run.held():
-        patched.setattr(_plan, "_remove", remove)
+        patched.setattr(_run, "_remove", remove)
         if n_removed < REMOVED:
             with pytest.raises(KeyboardInterrupt):
                 run.remove()
@@ -448,7 +448,7 @@ def test_a_directory_that_was_tampered_with_is_refused(data, whole, tmp_path):
     shutil.copytree(whole, out)
     table = pq.read_table(out / "part-00001.parquet")
     pq.write_table(table.slice(0, 100), out / "part-00001.parquet")
-    with pytest.raises(ValueError, match=r"part-00001\.parquet' has 100 rows and should have 600"):
+    with pytest.raises(ValueError, match=r"part-00001\.parquet' is another part"):
         Valuation.load(out)
     wrong = table.set_column(0, "y", [np.full(600, 7.0)])
     pq.write_table(wrong, out / "part-00001.parquet")

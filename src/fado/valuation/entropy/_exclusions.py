@@ -38,17 +38,36 @@ _SHOWN = 5  # entries of the example
 
 
 def variables_to_learn(problem: Problem, z_exclude: Any, *, sees_target: bool) -> list[Variable]:
-    """Check the variables, the target first, and set which columns the models of each must not see."""
+    """Check the variables, the target first, and set which columns the models of each must not see.
+
+    Columns that alone determine an attribute are hidden from its models, with a warning.
+    """
     table = problem.table
-    by_hand = _excluded_by_hand(z_exclude, table, [own.name for own in problem.protected])
+    by_hand = _excluded_by_hand(z_exclude, table, [variable.name for variable in problem.protected])
     check_learnable(problem.target)
-    _warn_of_target_among_features(problem.target, table)
+    copies = [repr(table.names[j]) for j in columns_equal_to(problem.target, table)]
+    if copies:
+        warn_user(
+            f"Column(s) {', '.join(copies)} of X repeat the target: models will be certain about every row. "
+            "Leave them out of X."
+        )
     variables = [problem.target]
     for variable, position in zip(problem.protected, problem.positions, strict=True):
         check_learnable(variable)
-        own = frozenset() if position is None else frozenset({position})
-        shown = replace(variable, excluded=own | by_hand[variable.name], sees_target=sees_target)
-        variables.append(_without_giveaways(shown, table))
+        excluded = by_hand[variable.name] | (frozenset() if position is None else {position})
+        determining = columns_that_determine(variable, table, excluded)
+        if determining:
+            names = ", ".join(repr(table.names[j]) for j in determining)
+            warn_user(
+                f"Column(s) {names} of X alone determine the protected attribute {variable.name!r} and are "
+                "left out of its models; name them in `z_exclude` to leave them out without this warning."
+            )
+        excluded |= set(determining)
+        if len(excluded) == table.n_columns and not sees_target:
+            raise ValueError(
+                f"No column of X is left for the models of {variable.name!r}: pass more features."
+            )
+        variables.append(replace(variable, excluded=excluded, sees_target=sees_target))
     return variables
 
 
@@ -70,9 +89,9 @@ def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -
 
 def _positions(name: Any, table: Table) -> list[int]:
     """Find the columns with a name or, if there is none, those that match it as a shell pattern."""
-    here = table.positions(name)
-    if here:
-        return here
+    places = table.positions(name)
+    if places:
+        return places
     like = set(names_like(str(name), table.names))
     if not like:
         what = (
@@ -81,31 +100,7 @@ def _positions(name: Any, table: Table) -> list[int]:
             else f"names {name!r}, which is not a"
         )
         raise ValueError(f"`z_exclude` {what} column of X{closest_names(str(name), table.names)}")
-    return [j for j, own in enumerate(table.names) if own in like]
-
-
-def _warn_of_target_among_features(target: Variable, table: Table) -> None:
-    copies = [table.names[j] for j in columns_equal_to(target, table)]
-    if copies:
-        warn_user(
-            f"Column(s) {', '.join(map(repr, copies))} of X repeat the target: models will be certain about "
-            "every row. Leave them out of X."
-        )
-
-
-def _without_giveaways(variable: Variable, table: Table) -> Variable:
-    """Hide from the models of an attribute the columns that alone determine it, with a warning."""
-    found = columns_that_determine(variable, table, variable.excluded)
-    if found:
-        names = ", ".join(repr(table.names[j]) for j in found)
-        warn_user(
-            f"Column(s) {names} of X alone determine the protected attribute {variable.name!r} and are left "
-            "out of its models; name them in `z_exclude` to leave them out without this warning."
-        )
-    excluded = variable.excluded | frozenset(found)
-    if len(excluded) == table.n_columns and not variable.sees_target:
-        raise ValueError(f"No column of X is left for the models of {variable.name!r}: pass more features.")
-    return replace(variable, excluded=excluded)
+    return [j for j, column in enumerate(table.names) if column in like]
 
 
 def is_given_away(variable: Variable, moments: Moments) -> bool:
@@ -118,7 +113,7 @@ def is_given_away(variable: Variable, moments: Moments) -> bool:
     scored = np.flatnonzero(moments.count)
     if not has_evidence(variable, scored):
         return False
-    doubt = float(np.mean(1.0 - moments.agreement[scored]))
+    doubt = float(np.mean(1.0 - moments.label_probability[scored]))
     return doubt <= _LEFT_OPEN * _disagreement(variable, scored)
 
 

@@ -30,23 +30,22 @@ from fado.engine import (
     Model,
     SklearnEngine,
     Task,
-    both_classes,
     detach,
 )
 from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
-from fado.tabular import TARGET, Problem, Variable
+from fado.tabular import Problem, Variable
 from fado.valuation._probabilities import (
     KeptModel,
     Moments,
+    label_probability,
     log_losses,
-    own_label_probability,
     row_statistics,
     what_is_wrong,
 )
 
 WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
 _ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer are too few
-_MOST_BAGS = 2  # that are asked, in tables too small to hold as many
+_MOST_BAGS = 2  # whose losses are watched, in tables too small to hold as many
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
 _PATIENCE = 15  # trees to grow in the hope that the loss falls again
 _AT_LEAST = 20  # trees that a slowed model spreads its learning over, and more the more it learns
@@ -70,14 +69,18 @@ class Bag:
 
 @dataclass(frozen=True)
 class Fit:
-    """One estimator learns one variable in one bag."""
+    """A request: one estimator learns one variable in one bag.
+
+    `watched` says whether losses on unseen rows are noted, by which the pace of a variable's models is
+    chosen; `paced`, whether the estimator has a pace that was chosen so.
+    """
 
     estimator: Any
     variable: Variable
     bag: Bag
     seed: int
-    watched: bool = False  # whether losses on unseen rows are noted, by which its pace is chosen
-    paced: bool = False  # whether its pace was chosen so
+    watched: bool = False
+    paced: bool = False
 
     def task(self, sample_weight: Floats | None) -> Task:
         """Return the fit as a task for an engine: a model learns from the in-bag rows with a known label."""
@@ -94,88 +97,81 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The results of a fit for the rows it scored."""
+class FitResult:
+    """What a fit says of the rows that it scored.
+
+    `model` and `probabilities` are there if they are wanted: the latter of shape (n, K) for the target, and
+    (n, K or 1, G) for other variables. `losses` are those of a watched fit.
+    """
 
     values: Floats
-    agreement: Floats
+    label_probability: Floats
     gains: Floats | None = None
-    kept: KeptModel | None = None  # if it is wanted
-    probabilities: Floats | None = None  # if wanted: (n, K) of the target, (n, K or 1, G) of others
-    losses: Sequence[float] = ()  # if it was watched
+    model: KeptModel | None = None
+    probabilities: Floats | None = None
+    losses: Sequence[float] = ()
 
 
-class Learnt:
-    """The results of fits for every row and column, per variable, added up fit by fit."""
+class VariableResult:
+    """The results of all fits of a variable for every row and column, added up fit by fit."""
 
-    def __init__(self, variables: Sequence[Variable], n_rows: int, n_columns: int) -> None:
-        self.moments = {variable.name: Moments(n_rows) for variable in variables}
-        self.gains = {variable.name: np.zeros(n_columns + 1) for variable in variables}  # the target's last
-        self.paced: dict[str, Any] = {}  # what the default models came to
-        self.kept: dict[str, list[KeptModel]] = {variable.name: [] for variable in variables}
-        self._sums: dict[str, Floats] = {}  # of probabilities, if they are kept
+    def __init__(self, variable: Variable, n_rows: int, n_columns: int) -> None:
+        self.variable = variable
+        self.moments = Moments(n_rows)
+        self.gains = np.zeros(n_columns + 1)  # the target's last
+        self.models: list[KeptModel] = []
+        self.paced: Any = None  # the default model with the pace that was chosen
+        self._probabilities: Floats | None = None  # summed over fits
 
-    def add(self, fit: Fit, outcome: Outcome) -> None:
-        """Add the results of one fit; the order decides the last bits."""
-        name, rows = fit.variable.name, fit.bag.scored
-        self.moments[name].add(rows, outcome.values, outcome.agreement)
-        if outcome.gains is not None:
-            self.gains[name] += outcome.gains
+    def add(self, fit: Fit, result: FitResult) -> None:
+        """Add the result of one fit; the order decides the last bits."""
+        rows = fit.bag.scored
+        self.moments.add(rows, result.values, result.label_probability)
+        if result.gains is not None:
+            self.gains += result.gains
         if fit.paced:
-            self.paced[name] = fit.estimator
-        if outcome.kept is not None:
-            self.kept[name].append(outcome.kept)
-        if outcome.probabilities is not None:
-            if name not in self._sums:
-                shape = len(self.moments[name].count), *outcome.probabilities.shape[1:]
-                self._sums[name] = np.zeros(shape)
-            self._sums[name][rows] += outcome.probabilities
+            self.paced = fit.estimator
+        if result.model is not None:
+            self.models.append(result.model)
+        if result.probabilities is not None:
+            if self._probabilities is None:
+                self._probabilities = np.zeros((len(self.moments.count), *result.probabilities.shape[1:]))
+            self._probabilities[rows] += result.probabilities
 
-    def mean_probabilities(self) -> dict[str, Floats] | None:
+    def mean_probabilities(self, n_labels: int) -> Floats | None:
         """Return the mean probabilities of classes over the fits, as `Valuation` has them, or None."""
-        if not self._sums:
+        total = self._probabilities
+        if total is None:
             return None
-        means, n_labels = {}, self._sums[TARGET].shape[1]
-        for name in [name for name in self.moments if name in self._sums]:  # not as the fits were done
-            total = self._sums[name]
-            count = self.moments[name].count.reshape(-1, *[1] * (total.ndim - 1))
-            mean = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-            means[name] = mean if mean.shape[1] == n_labels else np.repeat(mean, n_labels, axis=1)
-        return means
-
-    def of_defaults(self, parameter: str) -> dict[str, Any] | None:
-        """Return a parameter of the default models, per variable; None for other models."""
-        if not self.paced:
-            return None
-        return {name: getattr(self.paced[name], parameter) for name in self.moments}
+        count = self.moments.count.reshape(-1, *[1] * (total.ndim - 1))
+        mean = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+        return mean if mean.shape[1] == n_labels else np.repeat(mean, n_labels, axis=1)
 
 
 def plan_fits(
     estimators: Sequence[Any], variables: Sequence[Variable], bags: Sequence[Bag], seed: int
 ) -> list[Fit]:
-    """List every fit, each with a separate seed that depends only on its place in the list."""
-    serving = [
-        (variable, estimator) for variable in variables for estimator in _serving(estimators, variable)
-    ]
-    wanted = [(estimator, variable, bag) for variable, estimator in serving for bag in bags]
-    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(wanted))
-    return [Fit(*which, int(own) % 2**31) for which, own in zip(wanted, seeds, strict=True)]
+    """List every fit, each with a separate seed that depends only on its place in the list.
 
-
-def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
-    """Select the estimators that can learn a variable: classifiers for classes, regressors for numbers."""
-    fitting = is_classifier if variable.kind == "classes" else is_regressor
-    serving = [estimator for estimator in estimators if fitting(estimator)]
-    if not serving:
-        needed = "classifier" if variable.kind == "classes" else "regressor"
-        kind = "class" if variable.kind == "classes" else "continuous"
-        raise ValueError(
-            f"`estimators` holds no {needed} for the {kind} variable {variable.name!r}: add one."
-        )
-    for estimator in serving:
-        if variable.kind == "classes":
-            check_probabilities("estimators", estimator)
-    return serving
+    Classifiers learn variables of classes, regressors numbers.
+    """
+    planned = []
+    for variable in variables:
+        is_able = is_classifier if variable.kind == "classes" else is_regressor
+        able = [estimator for estimator in estimators if is_able(estimator)]
+        if not able:
+            needed, kind = (
+                ("classifier", "class") if variable.kind == "classes" else ("regressor", "continuous")
+            )
+            raise ValueError(
+                f"`estimators` holds no {needed} for the {kind} variable {variable.name!r}: add one."
+            )
+        for estimator in able:
+            if variable.kind == "classes":
+                check_probabilities("estimators", estimator)
+            planned += [(estimator, variable, bag) for bag in bags]
+    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(planned))
+    return [Fit(*fit, int(state) % 2**31) for fit, state in zip(planned, seeds, strict=True)]
 
 
 def run_fits(
@@ -186,83 +182,83 @@ def run_fits(
     defaults: bool,
     keep_models: bool,
     keep_probabilities: bool,
-) -> Iterator[tuple[Fit, Outcome]]:
-    """Run every fit with the engine that honours its estimator, and yield fits and outcomes in a fixed order.
+) -> Iterator[tuple[Fit, FitResult]]:
+    """Run every fit with the engine that honours its estimator, and yield fits and results in a fixed order.
 
     The pace of the default models is selected first. Models that are kept leave their rows behind where they
     were fitted.
     """
-    table, target, weights = problem.table, problem.target, problem.sample_weight
+    table, target, cluster = problem.table, problem.target, cluster_executor()
+    beside = problem.sample_weight, keep_models, target if keep_probabilities else None
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
-    honoured = {key for key, own in estimators.items() if LightGBMEngine.supports(own, table)}
+    honoured = {key for key, estimator in estimators.items() if LightGBMEngine.supports(estimator, table)}
     native = [fit for fit in fits if id(fit.estimator) in honoured]
     generic = [fit for fit in fits if id(fit.estimator) not in honoured]
-    cluster = cluster_executor()
-    labels = target if keep_probabilities else None
     if native:
         native.sort(key=lambda fit: fit.bag.number)
         seen = target if any(fit.variable.sees_target for fit in native) else None
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
         if cluster is None:  # workers elsewhere bin where the table arrives
             engine.prepare([fit.task(None) for fit in native])
-        place = _Workplace(engine, weights, keep_models, labels, cluster or ThreadExecutor(workers))
+        shared = _Shared(engine, *beside)
+        executor: Executor = cluster or ThreadExecutor(workers)
         if defaults and native[0].bag.out_of_bag is not None:
-            native, done = _pace(native, place)
+            native, done = _pace(native, shared, executor)
             yield from done
-        yield from place.run(native, longest_first([fit.variable.name for fit in native], place.durations))
+        order = longest_first([fit.variable.name for fit in native], shared.durations)
+        yield from _run(native, order, shared, executor)
     if generic:
-        own = SklearnEngine(table, target)
-        own.prepare([fit.task(None) for fit in generic])
-        place = _Workplace(own, weights, keep_models, labels, cluster or JoblibExecutor(workers))
-        yield from place.run(generic, range(len(generic)))
+        general = SklearnEngine(table, target)
+        general.prepare([fit.task(None) for fit in generic])
+        executor = cluster or JoblibExecutor(workers)
+        yield from _run(generic, range(len(generic)), _Shared(general, *beside), executor)
 
 
 @dataclass
-class _Workplace:
-    """What every fit needs, and who runs them; `labels` is the target if probabilities are kept."""
+class _Shared:
+    """What all fits of an engine share; `labels` is the target if probabilities are kept."""
 
     engine: Engine
     sample_weight: Floats | None
     keep_models: bool
     labels: Variable | None
-    executor: Executor
     durations: dict[str, list[float]] = field(
         default_factory=lambda: defaultdict(list)
     )  # by variable, so far
 
-    def run(self, fits: Sequence[Fit], order: Iterable[int]) -> Iterator[tuple[Fit, Outcome]]:
-        """Run fits in an order, and yield them with their outcomes in that order.
 
-        The workers of a cluster get all fits at once, which share labels and bags, and then only numbers.
-        """
-        begun: deque[Fit] = deque()
+def _run(
+    fits: Sequence[Fit], order: Iterable[int], shared: _Shared, executor: Executor
+) -> Iterator[tuple[Fit, FitResult]]:
+    """Run fits in an order, and yield them with their results in that order.
 
-        def numbers() -> Iterator[int]:
-            for number in order:
-                begun.append(fits[number])
-                yield number
+    The workers of a cluster get all fits at once, which share labels and bags, and then only numbers.
+    """
+    begun: deque[Fit] = deque()
 
-        results: Iterator[Outcome | LostTask[Any]]
-        if isinstance(self.executor, ThreadExecutor | JoblibExecutor):
-            results = self.executor.run(_learn, (fits[number] for number in numbers()), self)
-        else:
-            results = self.executor.run(_learn_listed, numbers(), (fits, self))
-        for result in results:
-            fit = begun.popleft()
-            if isinstance(result, LostTask):
-                raise RuntimeError(
-                    f"{fit} was lost with its workers ({result.reason}): check that they have enough "
-                    "memory, and run again."
-                )
-            yield fit, result
+    def numbers() -> Iterator[int]:
+        for number in order:
+            begun.append(fits[number])
+            yield number
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "executor"}
+    results: Iterator[FitResult | LostTask[Any]]
+    if isinstance(executor, ThreadExecutor | JoblibExecutor):
+        results = executor.run(_learn, (fits[number] for number in numbers()), shared)
+    else:
+        results = executor.run(_learn_listed, numbers(), (fits, shared))
+    for result in results:
+        fit = begun.popleft()
+        if isinstance(result, LostTask):
+            raise RuntimeError(
+                f"{fit} was lost with its workers ({result.reason}): check that they have enough memory, "
+                "and run again."
+            )
+        yield fit, result
 
 
-def _learn_listed(number: int, shared: tuple[Sequence[Fit], _Workplace], stop: threading.Event) -> Outcome:
-    fits, place = shared
-    return _learn(fits[number], place, stop)
+def _learn_listed(number: int, listed: tuple[Sequence[Fit], _Shared], stop: threading.Event) -> FitResult:
+    fits, shared = listed
+    return _learn(fits[number], shared, stop)
 
 
 def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[float]]) -> Iterator[int]:
@@ -286,7 +282,7 @@ def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[flo
     for place, variable in enumerate(variables):
         waiting.setdefault(variable, deque()).append(place)
     while waiting:
-        known = {name: sum(own) / len(own) for name in waiting if (own := durations.get(name))}
+        known = {name: sum(times) / len(times) for name in waiting if (times := durations.get(name))}
         if len(known) == len(waiting):
             chosen = max(known, key=known.__getitem__)
         else:
@@ -296,25 +292,28 @@ def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[flo
             del waiting[chosen]
 
 
-def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
+def _learn(fit: Fit, shared: _Shared, stop: threading.Event | None) -> FitResult:
     """Run a fit and reduce its predictions to what is averaged; an error names the fit."""
     start = time.perf_counter()
-    task, variable, scored = fit.task(place.sample_weight), fit.variable, fit.bag.scored
+    task, variable, scored = fit.task(shared.sample_weight), fit.variable, fit.bag.scored
     curve = LossCurve(variable, scored) if fit.watched else None
     with _naming(fit):
-        model = place.engine.fit(task, stop, curve)
+        model = shared.engine.fit(task, stop, curve)
     _check(fit, len(scored), model.scores)
     probabilities = None
-    if place.labels is not None and variable.kind == "classes":
-        probabilities = _probabilities(fit, model, place.labels)
-    place.durations[variable.name].append(time.perf_counter() - start)
+    if shared.labels is not None and variable.kind == "classes":
+        probabilities = _probabilities(fit, model, shared.labels)
+    shared.durations[variable.name].append(time.perf_counter() - start)
     training_mean = float("nan")
     if variable.kind == "continuous":
         training_mean = float(np.average(variable.labels[task.rows], weights=task.weights))
-    values, agreement = row_statistics(variable, model.scores, variable.labels[scored], training_mean)
-    kept = KeptModel(fit.bag.number, detach(model), training_mean) if place.keep_models else None
-    losses = () if curve is None else curve.losses
-    return Outcome(values, agreement, model.gains, kept, probabilities, losses)
+    return FitResult(
+        *row_statistics(variable, model.scores, variable.labels[scored], training_mean),
+        model.gains,
+        KeptModel(fit.bag.number, detach(model), training_mean) if shared.keep_models else None,
+        probabilities,
+        () if curve is None else curve.losses,
+    )
 
 
 def _probabilities(fit: Fit, model: Model, target: Variable) -> Floats:
@@ -322,12 +321,12 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> Floats:
 
     The scores for the row's own label are known already.
     """
-    own = both_classes(model.scores)
+    scores = model.scores
     if fit.variable.name == target.name:
-        return own
+        return scores
     if not fit.variable.sees_target:
-        return own[:, np.newaxis]
-    at_label = np.repeat(own[:, np.newaxis], len(target.classes), axis=1)
+        return scores[:, np.newaxis]
+    at_label = np.repeat(scores[:, np.newaxis], len(target.classes), axis=1)
     rows = fit.bag.scored
     for code in range(len(target.classes)):
         others = np.flatnonzero(target.labels[rows] != code)
@@ -335,7 +334,7 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> Floats:
             with _naming(fit):
                 scores = model.score(rows[others], np.full(len(others), code, dtype=target.labels.dtype))
             _check(fit, len(others), scores)
-            at_label[others, code] = both_classes(scores)
+            at_label[others, code] = scores
     return at_label
 
 
@@ -356,28 +355,33 @@ def _check(fit: Fit, n_rows: int, scores: Floats) -> None:
         raise RuntimeError(f"{fit} gave {wrong}, so its rows have no value: correct the estimator.")
 
 
-def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[tuple[Fit, Outcome]]]:
+def _pace(
+    fits: Sequence[Fit], shared: _Shared, executor: Executor
+) -> tuple[list[Fit], list[tuple[Fit, FitResult]]]:
     """Select how fast the models of a variable learn, on the unseen rows of the first bags.
 
-    Returns the fits to run, each with the selected estimator, and the outcomes of first fits whose pace was
+    Returns the fits to run, each with the selected estimator, and the results of first fits whose pace was
     right.
     """
     unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
     variables = {fit.variable.name: fit.variable for fit in fits}
-    telling = {name: bags_that_tell(variable, unseen) for name, variable in variables.items()}
-    first = [number for number, fit in enumerate(fits) if fit.bag.number < telling[fit.variable.name]]
+    n_bags = {name: n_pacing_bags(variable, unseen) for name, variable in variables.items()}
+    first = [number for number, fit in enumerate(fits) if fit.bag.number < n_bags[fit.variable.name]]
     watched = [replace(fit, watched=True) for fit in fits]
-    told = dict(zip(first, (outcome for _, outcome in place.run(watched, first)), strict=True))
+    results = {
+        number: result
+        for number, (_, result) in zip(first, _run(watched, first, shared, executor), strict=True)
+    }
     chosen = {}
     for name, estimator in {fit.variable.name: fit.estimator for fit in fits}.items():
-        own = [outcome.losses for number, outcome in told.items() if fits[number].variable.name == name]
-        chosen[name] = choose_pace(estimator, sum_losses(own))
+        curves = [result.losses for number, result in results.items() if fits[number].variable.name == name]
+        chosen[name] = choose_pace(estimator, sum_losses(curves))
     done, rest = [], []
     for number, fit in enumerate(fits):
         paced = replace(fit, estimator=chosen[fit.variable.name], paced=True)
-        same = number in told and paced.estimator is fit.estimator
-        if same and trees_grown(told[number].losses) == fit.estimator.n_estimators:
-            done.append((paced, told[number]))
+        same = number in results and paced.estimator is fit.estimator
+        if same and trees_grown(results[number].losses) == fit.estimator.n_estimators:
+            done.append((paced, results[number]))
         else:
             rest.append(paced)
     return rest, done
@@ -393,7 +397,7 @@ class LossCurve:
     --------
     >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
     >>> curve = LossCurve(coin, np.array([0, 1]))
-    >>> curve(np.array([0.25, 0.75]))
+    >>> curve(np.array([[0.75, 0.25], [0.25, 0.75]]))
     False
     >>> np.exp(-np.array(curve.losses)).round(4)
     array([0.25  , 0.5625])
@@ -404,34 +408,33 @@ class LossCurve:
     def __init__(self, variable: Variable, rows: Integers) -> None:
         self._variable = variable
         self._known = variable.known[rows]
-        self._labels = variable.labels[rows][self._known]
-        self.losses = [self._loss(self._best_constant())]
+        self._labels = labels = variable.labels[rows][self._known]
+        if variable.kind == "continuous":
+            constant = np.full(len(labels), labels.mean() if len(labels) else 0.0)
+        else:
+            shares = np.bincount(labels, minlength=len(variable.classes)) / len(labels)
+            constant = np.broadcast_to(shares, (len(labels), len(shares)))
+        self.losses = [self._loss(constant)]
 
     def __call__(self, scores: Floats) -> bool:
         """Record the loss after a few more trees; return whether to stop growing."""
         self.losses.append(self._loss(scores[self._known]))
         return trees_grown(self.losses) - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
 
-    def _best_constant(self) -> Floats:
-        if self._variable.kind == "continuous":
-            return np.full(len(self._labels), self._labels.mean() if len(self._labels) else 0.0)
-        shares = np.bincount(self._labels, minlength=len(self._variable.classes)) / len(self._labels)
-        return np.broadcast_to(shares, (len(self._labels), len(shares)))
-
     def _loss(self, predicted: Floats) -> float:
         if self._variable.kind == "continuous":
             return float(np.square(predicted - self._labels).sum())
-        own = own_label_probability(predicted, self._labels)
-        return float(log_losses(own).sum())  # a class that the bag lacks has no probability
+        # a class that the bag lacks has no probability
+        return float(log_losses(label_probability(predicted, self._labels)).sum())
 
 
-def bags_that_tell(variable: Variable, bags: Sequence[Integers]) -> int:
+def n_pacing_bags(variable: Variable, bags: Sequence[Integers]) -> int:
     """Return how many bags have enough unseen rows to select a learning rate."""
     n_rows = len(variable.labels)
-    telling = n_rows
+    informative = n_rows
     if variable.kind == "classes":
-        telling -= int(np.bincount(variable.labels).max())
-    unseen = np.cumsum([len(rows) for rows in bags]) * (telling / n_rows)
+        informative -= int(np.bincount(variable.labels).max())
+    unseen = np.cumsum([len(rows) for rows in bags]) * (informative / n_rows)
     return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
 
 
@@ -446,8 +449,13 @@ def sum_losses(curves: Sequence[Sequence[float]]) -> Floats:
     Fits that grew no tree are left out; if none grew any, the sum is empty.
     """
     grown = [losses for losses in curves if len(losses) > 1]
-    longest = max(map(len, grown), default=0)
-    return np.sum([_prolonged(losses, longest) for losses in grown], axis=0) if grown else np.zeros(0)
+    total = np.zeros(max(map(len, grown), default=0))
+    for losses in grown:
+        lowest = _lowest(losses)
+        slope = (losses[-1] - losses[lowest]) / max(len(losses) - 1 - lowest, 1)
+        beyond = np.arange(1, len(total) - len(losses) + 1)
+        total += np.concatenate([losses, losses[-1] + slope * beyond])
+    return total
 
 
 def choose_pace(model: Any, losses: Floats) -> Any:
@@ -482,10 +490,3 @@ def choose_pace(model: Any, losses: Floats) -> Any:
 def _lowest(losses: Sequence[float] | Floats) -> int:
     """Find the lowest loss with any trees."""
     return 1 + int(np.argmin(losses[1:]))
-
-
-def _prolonged(losses: Sequence[float], length: int) -> Floats:
-    beyond = np.arange(1, length - len(losses) + 1)
-    lowest = _lowest(losses)
-    slope = (losses[-1] - losses[lowest]) / max(len(losses) - 1 - lowest, 1)
-    return np.concatenate([losses, losses[-1] + slope * beyond])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +14,13 @@ from fado._checks import check_instance
 from fado._memory import check_room_for
 from fado._messages import insert_parameters
 from fado._progress import tracked
-from fado._version import library_versions
 from fado.engine import default_estimators
 from fado.execution import n_workers
-from fado.tabular import TARGET, Problem, Variable
+from fado.tabular import Problem, Variable
 from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of, units_of
-from fado.valuation._base import BaseValuator, register_valuator, texts_of, valuator_parameters
-from fado.valuation._probabilities import finish, largest_known
-from fado.valuation._provenance import CLOSENESS, ENTROPY, Provenance, SplitGains, VariableNote
+from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
+from fado.valuation._probabilities import largest_known
+from fado.valuation._provenance import CLOSENESS, ENTROPY, SplitGains
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._exclusions import (
     has_evidence,
@@ -29,7 +28,7 @@ from fado.valuation.entropy._exclusions import (
     variables_to_learn,
     warn_of_giveaways,
 )
-from fado.valuation.entropy._fits import Bag, Learnt, plan_fits, run_fits
+from fado.valuation.entropy._fits import Bag, VariableResult, plan_fits, run_fits
 from fado.valuation.entropy._models import ValuationModels, keep_models
 
 _MOST_CELLS = 100  # classes of the target times groups of an attribute
@@ -41,49 +40,65 @@ class EntropyValuator(BaseValuator):
 
     sends_fits = True
     _algorithm: ClassVar[str]
+    _settings: ClassVar[Mapping[str, type]]  # those that affect values
     keep_probabilities = False  # of rows that a model has learnt from, it is too sure
 
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
+        n_workers(self.n_jobs)
         self._check(problem)
         variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
-        table = problem.table
+        names, target = problem.table.names, problem.target
+        estimators = self._models(problem.table.n_columns)
         bags = self._bags(variables, problem.blocks, np.random.default_rng([seed, 0]))
-        learnt = self._learn(problem, variables, bags, seed, final=True)
-        moments = learnt.moments
-        for variable in self._given_away(problem, variables, learnt, seed):
-            mean_value = float(np.nanmean(moments[variable.name].mean))
-            warn_of_giveaways(variable, mean_value, table.names, learnt.gains[variable.name])
+        results = self._learn(problem, estimators, variables, bags, seed, final=True)
+        given_away = [
+            variable.name
+            for variable in variables[1:]
+            if is_given_away(variable, results[variable.name].moments)
+        ]
+        if given_away and bags[0].out_of_bag is None:
+            given_away = self._given_away_unseen(problem, estimators, variables, given_away, seed)
+        for name in given_away:
+            moments = results[name].moments
+            mean_value = float(moments.mean[moments.count > 0].mean())
+            warn_of_giveaways(results[name].variable, mean_value, names, results[name].gains)
         self.excluded_columns_ = {
-            variable.name: [table.names[j] for j in sorted(variable.excluded)] for variable in variables[1:]
+            variable.name: [names[j] for j in sorted(variable.excluded)] for variable in variables[1:]
         }
-        numbers = [own.name for own in variables if own.kind == "continuous"]
-        gains = {name: own for name, own in learnt.gains.items() if own.sum() > 0}
-        shares = {name: tuple((own / own.sum()).tolist()) for name, own in gains.items()}
-        provenance = Provenance(
-            algorithm=self._algorithm,
-            settings=self._settings(),
-            seed=seed,
-            estimators=texts_of(self._models(table.n_columns)),
-            variables={own.name: VariableNote(own.kind, own.classes) for own in variables},
-            excluded_columns={name: tuple(own) for name, own in self.excluded_columns_.items()},
-            versions=library_versions(),
-            largest_error={name: largest_known(moments[name].agreement) for name in numbers},
-            split_gains=SplitGains(tuple(table.names), shares) if shares else None,
-            trees=learnt.of_defaults("n_estimators"),
-            learning_rates=learnt.of_defaults("learning_rate"),
-            names_given=problem.names_given,
-            unknown=tuple(map(str, problem.unknown)) or None,
+        shares = {
+            name: tuple((result.gains / result.gains.sum()).tolist())
+            for name, result in results.items()
+            if result.gains.sum() > 0
+        }
+        paced = {name: result.paced for name, result in results.items() if result.paced is not None}
+        settings = {name: kind(getattr(self, name)) for name, kind in self._settings.items()}
+        provenance = replace(
+            provenance_of(self._algorithm, problem, seed, settings, estimators),
+            excluded_columns={name: tuple(columns) for name, columns in self.excluded_columns_.items()},
+            largest_error={
+                name: largest_known(result.moments.label_probability)
+                for name, result in results.items()
+                if result.variable.kind == "continuous"
+            },
+            split_gains=SplitGains(tuple(names), shares) if shares else None,
+            trees={name: model.n_estimators for name, model in paced.items()} or None,
+            learning_rates={name: model.learning_rate for name, model in paced.items()} or None,
         )
         if self.keep_models:
-            self.models_ = keep_models(problem, variables, learnt, provenance)
-        elif hasattr(self, "models_"):
-            del self.models_
-        done = {own.name: finish(own, moments[own.name]) for own in variables}
+            self.models_ = keep_models(problem, list(results.values()), provenance)
+        fields: dict[str, dict[str, Any]] = {}
+        for name, result in results.items():
+            for field, array in result.moments.finish(result.variable).items():
+                fields.setdefault(field, {})[name] = array
+        means = {name: result.mean_probabilities(len(target.classes)) for name, result in results.items()}
         return Valuation(
-            **{field: {name: own[field] for name, own in done.items()} for field in done[TARGET]},
-            scales={own.name: ENTROPY if own.kind == "classes" else CLOSENESS for own in variables},
+            **fields,
+            scales={
+                name: ENTROPY if result.variable.kind == "classes" else CLOSENESS
+                for name, result in results.items()
+            },
             provenance=provenance,
-            probabilities=learnt.mean_probabilities(),
+            probabilities={name: mean for name, mean in means.items() if mean is not None} or None,
         )
 
     def value(
@@ -127,25 +142,27 @@ class EntropyValuator(BaseValuator):
 
     def _check(self, problem: Problem) -> None:
         """Raise an error for settings that cannot work with these rows."""
-        n_workers(self.n_jobs)
 
     @abstractmethod
-    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
+    def _bags(
+        self, variables: Sequence[Variable], row_groups: Any, generator: np.random.Generator
+    ) -> list[Bag]:
         """Return the rows of each bag."""
 
     def _learn(
         self,
         problem: Problem,
+        estimators: Sequence[Any],
         variables: Sequence[Variable],
         bags: Sequence[Bag],
         seed: int,
         *,
         final: bool = False,
-    ) -> Learnt:
+    ) -> dict[str, VariableResult]:
         """Train every estimator on every variable in every bag; only `final` fits keep models."""
         table = problem.table
-        fits = plan_fits(self._models(table.n_columns), variables, bags, seed)
-        outcomes = run_fits(
+        fits = plan_fits(estimators, variables, bags, seed)
+        done = run_fits(
             fits,
             problem,
             n_workers(self.n_jobs),
@@ -153,16 +170,32 @@ class EntropyValuator(BaseValuator):
             keep_models=final and bool(self.keep_models),
             keep_probabilities=final and bool(self.keep_probabilities),
         )
-        learnt = Learnt(variables, table.n_rows, table.n_columns)
-        for fit, outcome in tracked(outcomes, len(fits), what="fits", show=final and self.progress):
-            learnt.add(fit, outcome)
-        return learnt
+        results = {
+            variable.name: VariableResult(variable, table.n_rows, table.n_columns) for variable in variables
+        }
+        for fit, result in tracked(done, len(fits), what="fits", show=final and self.progress):
+            results[fit.variable.name].add(fit, result)
+        return results
 
-    def _given_away(
-        self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
-    ) -> list[Variable]:
-        """Return the protected attributes that several features determine together."""
-        return [own for own in variables[1:] if is_given_away(own, learnt.moments[own.name])]
+    def _given_away_unseen(
+        self,
+        problem: Problem,
+        estimators: Sequence[Any],
+        variables: Sequence[Variable],
+        names: Sequence[str],
+        seed: int,
+    ) -> list[str]:
+        """Check attributes with models that have not seen a fifth of the rows: all are sure of seen rows."""
+        strata, generator = strata_of(variables, _FIFTH), np.random.default_rng([seed, 2])
+        unseen = out_of_bag_sets(problem.n_rows, 5, _FIFTH, strata, generator, problem.blocks)[0]
+        suspects = [
+            variable for variable in variables if variable.name in names and has_evidence(variable, unseen)
+        ]
+        if not suspects:
+            return []
+        bag = Bag(0, np.delete(np.arange(problem.n_rows, dtype=np.int32), unseen), unseen)
+        results = self._learn(problem, estimators, suspects, [bag], seed)
+        return [name for name, result in results.items() if is_given_away(result.variable, result.moments)]
 
     def _default_models(self, n_columns: int) -> list[Any]:
         return default_estimators(n_columns)
@@ -179,10 +212,6 @@ class EntropyValuator(BaseValuator):
             if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
                 raise TypeError(f"`estimators` must be unfitted scikit-learn estimators, got {estimator!r}.")
         return estimators
-
-    @abstractmethod
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings that affect values."""
 
 
 @register_valuator("oob")
@@ -236,6 +265,7 @@ class OutOfBagEntropy(EntropyValuator):
     """
 
     _algorithm = "out-of-bag"
+    _settings: ClassVar = {"n_bags": int, "unseen_fraction": float, "z_sees_target": bool}
 
     estimators: Any = None
     _: KW_ONLY
@@ -251,25 +281,19 @@ class OutOfBagEntropy(EntropyValuator):
     keep_probabilities: bool = False
 
     def _check(self, problem: Problem) -> None:
-        super()._check(problem)
         n_units, units = units_of(problem)
         check_bags(n_units, self.n_bags, self.unseen_fraction, units)
         check_memory(problem.n_rows, self.n_bags)
         if self.keep_probabilities:
             _check_probabilities(problem)
 
-    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
+    def _bags(
+        self, variables: Sequence[Variable], row_groups: Any, generator: np.random.Generator
+    ) -> list[Bag]:
         n_rows = len(variables[0].labels)
-        strata = strata_of(variables, self.unseen_fraction)
-        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator, blocks)
-        return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(self.bags_)]
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "n_bags": int(self.n_bags),
-            "unseen_fraction": float(self.unseen_fraction),
-            "z_sees_target": bool(self.z_sees_target),
-        }
+        strata, every = strata_of(variables, self.unseen_fraction), np.arange(n_rows, dtype=np.int32)
+        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator, row_groups)
+        return [Bag(number, np.delete(every, unseen), unseen) for number, unseen in enumerate(self.bags_)]
 
 
 @register_valuator("inbag")
@@ -307,6 +331,7 @@ class InBagEntropy(EntropyValuator):
     """
 
     _algorithm = "in-bag"
+    _settings: ClassVar = {"z_sees_target": bool}
 
     estimators: Any = None
     _: KW_ONLY
@@ -318,28 +343,10 @@ class InBagEntropy(EntropyValuator):
     progress: bool = False
     keep_models: bool = False
 
-    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
+    def _bags(
+        self, variables: Sequence[Variable], row_groups: Any, generator: np.random.Generator
+    ) -> list[Bag]:
         return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]
-
-    def _given_away(
-        self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
-    ) -> list[Variable]:
-        """Check with models that have not seen a fifth of the rows: any model is certain about seen rows."""
-        suspects = super()._given_away(problem, variables, learnt, seed)
-        if not suspects:
-            return []
-        strata = strata_of(variables, _FIFTH)
-        generator = np.random.default_rng([seed, 2])
-        unseen = out_of_bag_sets(problem.n_rows, 5, _FIFTH, strata, generator, problem.blocks)[0]
-        suspects = [own for own in suspects if has_evidence(own, unseen)]
-        if not suspects:
-            return []
-        bag = Bag(0, _others(problem.n_rows, unseen), unseen)
-        told = self._learn(problem, suspects, [bag], seed)
-        return [own for own in suspects if is_given_away(own, told.moments[own.name])]
-
-    def _settings(self) -> dict[str, Any]:
-        return {"z_sees_target": bool(self.z_sees_target)}
 
 
 def _check_probabilities(problem: Problem) -> None:
@@ -362,9 +369,3 @@ def _check_probabilities(problem: Problem) -> None:
             )
         total += cells
     check_room_for(f"`keep_probabilities=True` for {problem.n_rows:,} rows", 8 * problem.n_rows * total)
-
-
-def _others(n_rows: int, rows: Any) -> Any:
-    inside = np.ones(n_rows, dtype=bool)
-    inside[rows] = False
-    return np.flatnonzero(inside).astype(np.int32)

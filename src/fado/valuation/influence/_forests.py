@@ -24,11 +24,11 @@ from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import read_validation, target_pattern
+from fado.valuation._new_rows import read_labels, table_of
 from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import read_parts
 from fado.valuation._validation_rows import check_metrics, effect_valuation, read_validation_rows
-from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,
@@ -239,7 +239,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
             "The rows that a model learns from hold one label only: give more rows of each label, or set "
             "rows apart with `validation`."
         )
-    return model.forest, model.scores
+    return model.forest, model.scores[:, 1]
 
 
 def _training_rows(
@@ -484,7 +484,8 @@ class EffectModels:
             of_new_rows(provenance, y_given=codes is not None),
             agreement,
         )
-        return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
+        pattern = None if codes is None else target_pattern(codes)
+        return valuation.with_rows(table.index, target_pattern=pattern)
 
     def by_label(self, table: Table, share: Floats | None = None) -> LabelEffects:
         """Return the effects of rows at either label.

@@ -172,10 +172,9 @@ class TreeInfluence(BaseValuator):
             _standard_error(total, squares, counts),
             counts,
             effect_scales([own.name for own in problem.variables], self.performance, self.fairness),
-            provenance_of("influence", problem, seed, settings, forests.estimator),
+            provenance_of("influence", problem, seed, settings, [forests.estimator]),
             np.where(validated.positive, scores, 1.0 - scores) if validation is None else None,
         )
-        self.__dict__.pop("models_", None)
         if self.keep_models:
             self.models_ = EffectModels(problem, kept, forests.factors, valuation, workers)
         return valuation

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from fado._checks import check_count
@@ -17,22 +15,15 @@ from fado._messages import warn_user
 from fado._storage import remove_unfinished
 from fado._version import library_versions
 from fado.execution import n_workers, opened_client
-from fado.tabular import TARGET, Source, open_source, positive_code, reader_of
+from fado.tabular import Source, open_source, reader_of
 from fado.valuation._bags import check_bags
 from fado.valuation._result import Valuation
-from fado.valuation._saved import About, open_parts, read_lazily
-from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
-from fado.valuation.large._passes import FIELDS, Parts, join_parts, learn, read_sums, score_parts
-from fado.valuation.large._plan import (
-    SHARE_OF_FREE,
-    FilesPlan,
-    Frozen,
-    LearntNote,
-    Run,
-    make_plan,
-    memory_bound,
-    request_of,
-)
+from fado.valuation._saved import About, open_values, read_lazily
+from fado.valuation.entropy import OutOfBagEntropy, load_models
+from fado.valuation.large._learning import FIELDS, learn
+from fado.valuation.large._plan import PART_ROWS, SHARE_OF_FREE, FilesPlan, make_plan, memory_bound
+from fado.valuation.large._run import LEARNT, Run, request_of
+from fado.valuation.large._scoring import Scoring, join_parts, score_parts
 from fado.valuation.large._table import Roles, read_roles
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -40,73 +31,6 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _MOST_SEED = 2**63 - 1
 _MOST_TRAIN_ROWS = 10**12
 _MANY_ROWS = 10**9  # of a CSV file, while they have not been counted
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The arguments of `value_files`, except the table."""
-
-    target: str
-    protected: str | Sequence[str]
-    unknown: Any
-    drop: str | Sequence[str] | None
-    exclude: str | Sequence[str] | None
-    weight: str | None
-    groups: str | None
-    memory: str | int | None
-    train_rows: int | None
-    n_bags: int
-    unseen_fraction: float
-    n_jobs: int | None
-    seed: int = 0
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> _Asked:
-        """Pick the arguments from those of a caller."""
-        return cls(**{own.name: given[own.name] for own in fields(cls) if own.name in given})
-
-    def roles(self, schema: pa.Schema) -> Roles:
-        """Return the roles of a table's columns."""
-        return read_roles(
-            schema,
-            self.target,
-            self.protected,
-            drop=self.drop,
-            exclude=self.exclude,
-            weight=self.weight,
-            groups=self.groups,
-            unknown=self.unknown,
-        )
-
-    def decisive(self, roles: Roles) -> dict[str, Any]:
-        """Return all that affects values, except the files."""
-        return {
-            **roles.to_plain(),
-            "random_state": self.seed,
-            "n_bags": int(self.n_bags),
-            "unseen_fraction": float(self.unseen_fraction),
-            "train_rows": None if self.train_rows is None else int(self.train_rows),
-            "versions": library_versions(),
-        }
-
-    def open(self, paths: Paths) -> tuple[Source, Roles, FilesPlan]:
-        """Open the table, find the roles of its columns, and plan the work."""
-        if self.train_rows is not None:
-            check_count("train_rows", self.train_rows, 1, _MOST_TRAIN_ROWS)
-        bound = memory_bound(self.memory)
-        source = open_source(paths)
-        roles = self.roles(source.schema)
-        check_bags(source.n_rows or _MANY_ROWS, self.n_bags, self.unseen_fraction)
-        plan = make_plan(
-            source,
-            roles,
-            memory=bound,
-            train_rows=self.train_rows,
-            n_bags=self.n_bags,
-            unseen_fraction=self.unseen_fraction,
-            workers=n_workers(self.n_jobs),
-        )
-        return source, roles, plan
 
 
 def value_files(
@@ -208,7 +132,7 @@ def value_files(
     >>> import numpy as np, pandas as pd
     >>> import fado
     >>> rng = np.random.default_rng(0)
-    >>> asked = {"target": "default", "protected": "age >= 50", "memory": "500MB"}
+    >>> settings = {"target": "default", "protected": "age >= 50", "memory": "500MB"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part in range(2):
     ...         frame = pd.DataFrame({"income": rng.normal(size=500)})
@@ -216,20 +140,73 @@ def value_files(
     ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
     ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
     ...     files, out = f"{folder}/loans-*.parquet", f"{folder}/values"
-    ...     valuation = fado.value_files(files, out=out, **asked)
+    ...     valuation = fado.value_files(files, out=out, **settings)
     ...     valuation.shape, sorted(valuation.counts["y"].unique().tolist())
     ((1000, 2), [2])
     """
     seed = check_count("random_state", random_state, 0, _MOST_SEED)
-    asked = _Asked.of(locals())
     final = Path(out)
+    joined = final.suffix.lower() == ".parquet"
+    columns = {"target": target, "protected": protected, "drop": drop, "exclude": exclude}
+    columns |= {"weight": weight, "groups": groups, "unknown": unknown}
+    sizes = {"train_rows": train_rows, "n_bags": n_bags, "unseen_fraction": unseen_fraction}
     with opened_client(client) as opened:
-        table = asked.open(paths)
-        check_out(final, table[0], paths)
-        run = Run(final.parent / f".{final.name}.parts" if final.suffix.lower() == ".parquet" else final)
+        source, roles, plan = _open(paths, columns, memory, n_jobs, **sizes)
+        check_out(final, source, paths)
+        request = {
+            **roles.to_plain(),
+            "random_state": seed,
+            "n_bags": int(n_bags),
+            "unseen_fraction": float(unseen_fraction),
+            "train_rows": None if train_rows is None else int(train_rows),
+            "versions": library_versions(),
+        }
+        run = Run(final.parent / f".{final.name}.parts" if joined else final)
         with run.held():
-            _finish(run, asked, *table, opened, progress=progress)
-            _bring(run, final)
+            begun = run.begin(request_of(source, request), plan.train_rows)
+            if not run.is_done():
+                models = None
+                if not run.has_learnt():
+                    _check_room(
+                        run.directory, plan.train_rows, begun["train_rows"], bounded=memory is not None
+                    )
+                    valuator = OutOfBagEntropy(
+                        n_bags=n_bags,
+                        unseen_fraction=unseen_fraction,
+                        z_exclude={name: list(hidden) for name, hidden in roles.excluded.items()},
+                        random_state=seed,
+                        n_jobs=n_jobs,
+                        progress=progress,
+                        keep_models=True,
+                    )
+                    rows = begun["train_rows"]
+                    models = learn(
+                        source, roles, valuator, run, rows, block_rows=plan.block_rows, client=opened
+                    )
+                    del valuator
+                    pa.default_memory_pool().release_unused()
+                learnt = LEARNT.open(run.directory)
+                LEARNT.read_file(run.values, learnt["values"])  # refuses damaged values
+                models = models or load_models(run.models)
+                provenance = replace(models.provenance, target_pattern=learnt["target_pattern"])
+                about = About(models.variables, list(FIELDS), models.scales, provenance, {})
+                source = source.with_rows_counted(learnt["file_rows"])
+                parts = source.parts(PART_ROWS)
+                work = Scoring(
+                    source, roles, models.kept, about, run.directory, plan.block_rows, begun["digest"]
+                )
+                score_parts(work, parts, workers=plan.workers, client=opened, progress=progress)
+                run.sample.unlink(missing_ok=True)  # of a run that was ended while models learnt
+                remove_unfinished(run.directory)  # of workers that were killed
+                run.finish(
+                    [work.path(part) for part in parts],
+                    [part.n_rows or 0 for part in parts],
+                    about.describe(),
+                )
+            if joined:
+                written, about = open_values(run.directory)
+                join_parts([part.path for part in written], final, about)
+                run.remove()
         return read_lazily(final)
 
 
@@ -273,96 +250,23 @@ def plan_files(
     --------
     fado.value_files : Do what is planned.
     """
-    return _Asked.of(locals()).open(paths)[2]
+    columns = {"target": target, "protected": protected, "drop": drop, "exclude": exclude}
+    columns |= {"weight": weight, "groups": groups, "unknown": unknown}
+    sizes = {"train_rows": train_rows, "n_bags": n_bags, "unseen_fraction": unseen_fraction}
+    return _open(paths, columns, memory, n_jobs, **sizes)[2]
 
 
-@dataclass(frozen=True)
-class GroupLine:
-    """One group of a protected attribute.
-
-    Parameters
-    ----------
-    title : str
-        Its label.
-    n_rows : int
-        How many rows it has.
-    share : float
-        Its share of all rows, by weight if rows have weights.
-    positive : float or None
-        Its positive rate, by weight if rows have weights; None if the target has no positive label.
-    mean_y, mean_z : float
-        The mean values of its rows for the target and for the attribute, without weights.
-
-    See Also
-    --------
-    fado.valuation.summarise_files : Returns such lines.
-    """
-
-    title: str
-    n_rows: int
-    share: float
-    positive: float | None
-    mean_y: float
-    mean_z: float
-
-
-def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[str, list[GroupLine]]:
-    """Summarise the groups of every protected attribute of classes, without reading the rows.
-
-    Parameters
-    ----------
-    path : path-like
-        The directory, or the file, that `value_files` wrote.
-    positive : label, optional
-        The target's positive label; None means the larger of two.
-
-    Returns
-    -------
-    dict of str to list of GroupLine
-        Per attribute, its groups, the largest first. Attributes with more than 100 groups are left out.
-
-    See Also
-    --------
-    fado.value_files : Value the rows of these files.
-    """
-    final = Path(path)
-    files = [part.path for part in open_parts(final)[0]] if final.is_dir() else [final]
-    notes = read_lazily(final).provenance.variables
-    classes = {name: note.classes or () for name, note in notes.items()}
-    code = positive_code(classes[TARGET], positive) if classes[TARGET] else None
-    totals: dict[str, Any] = {}
-    for part in (own for file in files for own in read_sums(file)):
-        for name, sums in part.items():
-            totals[name] = totals.get(name, 0.0) + np.array(sums)
-    return {name: _group_lines(classes[name], sums, code) for name, sums in totals.items()}
-
-
-def _group_lines(
-    labels: Sequence[Any], sums: npt.NDArray[np.float64], positive: int | None
-) -> list[GroupLine]:
-    """Return the groups of an attribute, the largest first."""
-    rows, count_y, sum_y, count_z, sum_z, *by_label = sums
-    weights = np.sum(by_label, axis=0)
-    rates = None
-    if positive is not None and 1 < len(by_label) > positive:
-        rates = _ratio(by_label[positive], weights)
-    shares, means_y, means_z = weights / weights.sum(), _ratio(sum_y, count_y), _ratio(sum_z, count_z)
-    return [
-        GroupLine(
-            str(labels[code]),
-            int(rows[code]),
-            float(shares[code]),
-            None if rates is None else float(rates[code]),
-            float(means_y[code]),
-            float(means_z[code]),
-        )
-        for code in np.argsort(-rows, kind="stable")
-        if rows[code]
-    ]
-
-
-def _ratio(above: Any, below: Any) -> npt.NDArray[np.float64]:
-    return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+def _open(
+    paths: Paths, columns: dict[str, Any], memory: str | int | None, n_jobs: int | None, **sizes: Any
+) -> tuple[Source, Roles, FilesPlan]:
+    """Open the table, find the roles of its columns, and plan the work."""
+    if sizes["train_rows"] is not None:
+        check_count("train_rows", sizes["train_rows"], 1, _MOST_TRAIN_ROWS)
+    bound = memory_bound(memory)
+    source = open_source(paths)
+    roles = read_roles(source.schema, **columns)
+    check_bags(source.n_rows or _MANY_ROWS, sizes["n_bags"], sizes["unseen_fraction"])
+    return source, roles, make_plan(source, roles, memory=bound, workers=n_workers(n_jobs), **sizes)
 
 
 def _check_place(out: Path) -> None:
@@ -398,76 +302,21 @@ def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = 
         )
 
 
-def _finish(
-    run: Run,
-    asked: _Asked,
-    source: Source,
-    roles: Roles,
-    plan: FilesPlan,
-    client: Any,
-    *,
-    progress: bool,
-) -> None:
-    """Do all that is not done yet."""
-    request = request_of(source, asked.decisive(roles))
-    frozen = run.settle(request, Frozen(plan.train_rows, plan.part_rows))
-    if run.is_done():
-        return
-    if not run.has_learnt:
-        _check_room(run.directory, asked, plan, frozen.most_train_rows)
-        valuator = OutOfBagEntropy(
-            n_bags=asked.n_bags,
-            unseen_fraction=asked.unseen_fraction,
-            z_exclude={name: list(own) for name, own in roles.excluded.items()},
-            random_state=asked.seed,
-            n_jobs=asked.n_jobs,
-            progress=progress,
-            keep_models=True,
-        )
-        learn(source, roles, valuator, run, frozen.most_train_rows, block_rows=plan.block_rows, client=client)
-        del valuator
-        pa.default_memory_pool().release_unused()
-    learnt, models, about = _learnt_by(run)
-    source = source.with_rows_counted(learnt.file_rows)
-    parts = source.parts(frozen.part_rows)
-    work = Parts(source, roles, models.kept, about, run.directory, plan.block_rows, run.digest)
-    score_parts(work, parts, workers=plan.workers, client=client, progress=progress)
-    run.sample.unlink(missing_ok=True)  # of a run that was ended while models learnt
-    remove_unfinished(run.directory)  # of workers that were killed
-    run.finish([work.path(part) for part in parts], [part.n_rows or 0 for part in parts], about.describe())
-
-
-def _check_room(directory: Path, asked: _Asked, plan: FilesPlan, most: int) -> None:
+def _check_room(directory: Path, fitting: int, needed: int, *, bounded: bool) -> None:
     """Refuse a memory limit that is too small for the sample of a run that began earlier.
 
     Without a limit, the run continues: the sample was fixed when it began, since it affects values.
     """
-    fitting = plan.train_rows
-    if most <= fitting:
+    if needed <= fitting:
         return
-    begun = f"The values in {str(directory)!r} were started with memory for {most:,} training rows, and"
-    if asked.memory is not None:
+    begun = f"The values in {str(directory)!r} were started with memory for {needed:,} training rows, and"
+    if bounded:
         raise ValueError(
             f"{begun} `memory` is now for {fitting:,}: give as much as before, or name another `out` to "
             "start again."
         )
-    if SHARE_OF_FREE * most > fitting:
+    if SHARE_OF_FREE * needed > fitting:
         warn_user(
             f"{begun} what is free now is for {fitting:,}: the run continues with as many as before, and "
             "may run out of memory."
         )
-
-
-def _bring(run: Run, final: Path) -> None:
-    """Bring values to their final place."""
-    if run.directory == final:
-        return
-    join_parts([part.path for part in open_parts(run.directory)[0]], final, _learnt_by(run)[2])
-    run.remove()
-
-
-def _learnt_by(run: Run) -> tuple[LearntNote, ValuationModels, About]:
-    """Read what was learnt: the note, the models, and the description of the columns of values."""
-    learnt, models = run.read_learnt(), load_models(run.models)
-    provenance = replace(models.provenance, target_pattern=learnt.target_pattern)
-    return learnt, models, About(models.variables, list(FIELDS), models.scales, provenance, {})

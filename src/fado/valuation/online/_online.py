@@ -125,7 +125,7 @@ class OnlineEntropy(BaseEstimator):
                 names = [column.name for column in state.window.sources]
             unknown = {name: np.full(table.n_rows, np.nan) for name in names}
             counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in names}
-            valuation = Valuation(unknown, unknown, counts, unknown, unknown, index=table.index)
+            valuation = Valuation(unknown, unknown, counts, unknown, unknown)
         else:
             valuation = state.models.value(
                 state.as_learnt(table),
@@ -135,7 +135,6 @@ class OnlineEntropy(BaseEstimator):
                 n_jobs=self.n_jobs,
                 progress=self.progress,
             )
-            valuation = valuation.with_rows(table.index, valuation.provenance.target_pattern)
         settings = {
             **valuation.provenance.settings,
             "model_version": state.version,
@@ -143,7 +142,7 @@ class OnlineEntropy(BaseEstimator):
             "batches_seen": state.batches,
             "rows_seen": state.rows,
         }
-        return valuation.with_provenance(algorithm="online", settings=settings)
+        return valuation.with_rows(table.index, algorithm="online", settings=settings)
 
     @insert_parameters()
     def learn(

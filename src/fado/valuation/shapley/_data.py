@@ -226,7 +226,7 @@ class DataShapley(BaseValuator):
             run.means.standard_error,
             run.means.count.astype(np.int32),
             effect_scales(names, goals.performance, goals.fairness),
-            provenance_of(_ALGORITHM, problem, seed, settings, estimator),
+            provenance_of(_ALGORITHM, problem, seed, settings, [estimator]),
         )
 
     def _default_models(self, n_columns: int) -> list[Any]:

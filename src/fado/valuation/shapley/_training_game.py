@@ -119,7 +119,7 @@ class TrainingGame:
         task = Task(self.estimator, self.variable, rows, self.seed, self.scored, weights)
         name = type(self.estimator).__name__
         try:
-            scores = self.engine.fit(task).scores
+            scores = self.engine.fit(task).scores[:, self.positive]
         except Exception as error:
             if len(rows) == self.n_players:  # the fault is not that there are few
                 raise
@@ -127,10 +127,6 @@ class TrainingGame:
                 f"{name} failed on a set of {len(rows)} rows: {error} Data Shapley needs an estimator that "
                 "learns from few rows."
             ) from error
-        if scores.ndim == 2:
-            scores = scores[:, self.positive]
-        elif self.positive == 0:
-            scores = 1.0 - scores
         if not ((scores >= 0) & (scores <= 1)).all():
             raise RuntimeError(f"{name} gave scores that are not probabilities on a set of {len(rows)} rows.")
         return scores

@@ -1,0 +1,285 @@
+"""The second pass over a table in files: rows that no model learnt from are scored, and parts are written.
+
+Each such row is scored by as many models as a row that was learnt from and left out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from fado._progress import tracked
+from fado._storage import replacing
+from fado._typing import Bools, Floats, Integers
+from fado.execution import LostTask, ThreadExecutor
+from fado.tabular import Source, SourcePart, in_blocks, row_hash
+from fado.valuation._new_rows import known_labels
+from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
+from fado.valuation._saved import METADATA_KEY, About
+from fado.valuation.large._learning import read_features
+from fado.valuation.large._run import Run, part_name
+from fado.valuation.large._summary import SUMS_KEY, group_sums, read_sums
+from fado.valuation.large._table import Roles
+
+_PLACE_KEY = b"fado.part"
+_ROWS_AT_A_TIME = 1 << 17  # of a row group, so that neither blocks nor memory show
+
+Block = tuple[int, pa.Table, str]  # the position of its first row, its rows, their file
+ScoredBlock = tuple[pa.Table, dict[str, Floats]]  # values, and sums over groups
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What writing the parts of a run needs, here or on the workers of a cluster.
+
+    Parameters
+    ----------
+    source : Source
+        The table, its rows counted.
+    roles : Roles
+        The roles of its columns.
+    models : tuple of VariableModels
+        The models, the target's first.
+    about : About
+        The description of the columns of values.
+    directory : Path
+        Where parts are written.
+    block_rows : int
+        How many rows are scored at once; it does not change values.
+    digest : str
+        The digest of the run's plan; every part has it, and its own number.
+    """
+
+    source: Source
+    roles: Roles
+    models: tuple[VariableModels, ...]
+    about: About
+    directory: Path
+    block_rows: int
+    digest: str
+
+    def path(self, part: SourcePart) -> Path:
+        """Return the path of a part."""
+        return self.directory / part_name(part.number)
+
+    def _place(self, part: SourcePart) -> bytes:
+        return json.dumps({"run": self.digest, "number": part.number}).encode()
+
+    def is_done(self, part: SourcePart) -> bool:
+        """Return whether this part of these values is written, by its footer."""
+        try:
+            footer = pa.parquet.read_metadata(self.path(part))
+        except (pa.ArrowException, OSError):
+            return False
+        notes = footer.metadata or {}
+        fits = notes.get(METADATA_KEY) == self.about.describe() and notes.get(_PLACE_KEY) == self._place(part)
+        return bool(footer.num_rows == part.n_rows and fits and SUMS_KEY in notes)
+
+    @cached_property
+    def learnt(self) -> pa.Table:
+        """What `learn` kept of the rows that models learnt from, mapped into memory."""
+        return pa.ipc.open_file(pa.memory_map(str(Run(self.directory).values))).read_all()
+
+    @cached_property
+    def learnt_rows(self) -> Integers:
+        """The positions of those rows in the whole table."""
+        return self.learnt.column("row").to_numpy()
+
+    @cached_property
+    def learnt_values(self) -> pa.Table:
+        """Their values, in the columns of a part."""
+        schema = _schema(self.about)
+        return pa.Table.from_arrays(self.learnt.columns[: len(schema)], schema=schema)
+
+    @cached_property
+    def _learnt_groups(self) -> tuple[pa.Array, Bools]:
+        """The row groups of those rows, and which bags left out each."""
+        groups, bags = self.learnt.column("group"), self.learnt.column("bags").combine_chunks()
+        names = groups.unique()
+        _, first = np.unique(pc.index_in(groups, value_set=names).to_numpy(), return_index=True)
+        left_out = bags.flatten().to_numpy(zero_copy_only=False).reshape(len(groups), -1)
+        return names, left_out[first]
+
+    @cached_property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """The levels of the feature columns that hold text, as far as any model sees them."""
+        schemas = [model.scorer.schema for variable in self.models for model in variable.models]
+        columns = [zip(schema.names, schema.levels, strict=True) for schema in schemas if schema is not None]
+        return {name: levels for each in columns for name, levels in each if levels is not None}
+
+    def blocks(self, parts: Sequence[SourcePart]) -> Iterator[Block]:
+        """Read the rows of some parts."""
+        all_learnt = len(self.learnt_rows) == self.source.n_rows
+        columns = self.roles.beside if all_learnt else self.roles.needed
+        for part in parts:
+            first = part.first_row or 0
+            for table in self.source.blocks(part, columns, self.block_rows):
+                if table.num_rows:
+                    yield first, table, str(part.file.path)
+                    first += table.num_rows
+
+    def labels(self, table: pa.Table, path: str) -> dict[str, npt.NDArray[Any]]:
+        """Encode the labels of some rows with the codes of the models."""
+        labels = {}
+        for model, column in zip(self.models, self.roles.variables(table), strict=True):
+            name = model.variable.name
+            labels[name] = known_labels(model.variable, column)
+            if model.variable.kind == "classes" and (labels[name] < 0).any():
+                raise ValueError(
+                    f"{path!r} holds labels of {name!r} that were not there when it was read first: it was "
+                    "changed meanwhile; name another `out` to start again."
+                )
+        return labels
+
+    def scored_by(self, rows: Integers, table: pa.Table) -> Bools:
+        """Return which bags score rows that no model learnt from: as many as leave out a row on average.
+
+        A hash of the row's position selects them. If models learnt from other rows of its group, they are the
+        bags that left out the group.
+        """
+        settings = self.about.provenance.settings
+        n_bags, per_row = settings["n_bags"], max(1, round(settings["n_bags"] * settings["unseen_fraction"]))
+        begin = (row_hash(self.about.provenance.seed or 0, rows) % np.uint64(n_bags)).astype(np.int64)
+        chosen: Bools = (np.arange(n_bags) - begin[:, np.newaxis]) % n_bags < per_row
+        if self.roles.groups is not None:
+            names, bags = self._learnt_groups
+            place = pc.index_in(table.column(self.roles.groups), value_set=names)
+            place = place.fill_null(-1).to_numpy()
+            chosen[place >= 0] = bags[place[place >= 0]]
+        return chosen
+
+    def write(self, part: SourcePart, scored: Iterator[ScoredBlock]) -> None:
+        """Write a part with the next rows that come; the file appears completely or not at all."""
+        sums: dict[str, Floats] = {}
+
+        def rows_of_part() -> Iterator[pa.Table]:
+            n_rows = 0
+            while n_rows < (part.n_rows or 0):
+                block = next(scored, None)
+                if block is None:
+                    raise ValueError(
+                        f"{str(part.file.path)!r} has fewer rows than before: it was changed meanwhile; name "
+                        "another `out` to start again."
+                    )
+                values, block_sums = block
+                for name, numbers in block_sums.items():
+                    sums[name] = sums.get(name, 0.0) + numbers
+                n_rows += values.num_rows
+                yield values
+
+        with _writer(self.path(part), self.about, tidy=False) as writer:
+            for table in in_blocks(rows_of_part(), _ROWS_AT_A_TIME):
+                writer.write_table(table.combine_chunks(), row_group_size=_ROWS_AT_A_TIME)
+            plain = {name: numbers.tolist() for name, numbers in sums.items()}
+            writer.add_key_value_metadata(
+                {SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: self._place(part)}
+            )
+
+
+def score_parts(
+    work: Scoring, parts: Sequence[SourcePart], *, workers: int, client: Any = None, progress: bool = False
+) -> None:
+    """Score and write the parts that are missing, blocks in threads, or whole parts on a cluster."""
+    missing = [part for part in parts if not work.is_done(part)]
+    if not missing:
+        return
+    done = _here(work, missing, workers) if client is None else _on_cluster(work, missing, client)
+    for _ in tracked(done, len(missing), what="parts scored", show=progress):
+        pass
+
+
+def _here(work: Scoring, parts: Sequence[SourcePart], workers: int) -> Iterator[SourcePart]:
+    """Score blocks in threads; while one part is written, blocks of the next are scored."""
+    with closing(ThreadExecutor(workers).run(score_block, work.blocks(parts), work)) as scored:
+        for part in parts:
+            work.write(part, scored)
+            yield part
+
+
+def _on_cluster(work: Scoring, parts: Sequence[SourcePart], client: Any) -> Iterator[SourcePart]:
+    """Score parts on the workers of a cluster."""
+    from fado.execution import DaskExecutor
+
+    work = replace(work, directory=work.directory.resolve())  # workers may have begun in another directory
+    parts = [replace(part, file=replace(part.file, path=part.file.path.resolve())) for part in parts]
+    for batch in DaskExecutor(client).run_unordered(_score_part, parts, work):
+        for part in batch:
+            if isinstance(part, LostTask):
+                raise RuntimeError(
+                    f"Part {part.task.number} was lost with its workers ({part.reason}): run again to "
+                    "continue."
+                )
+            yield part
+
+
+def _score_part(part: SourcePart, work: Scoring, stop: threading.Event) -> SourcePart:
+    work.write(part, (score_block(block, work, stop) for block in work.blocks([part])))
+    return part
+
+
+def score_block(block: Block, work: Scoring, stop: threading.Event | None) -> ScoredBlock:
+    """Take the values of rows that models learnt from; score the others."""
+    first, table, path = block
+    n_rows, labels = table.num_rows, work.labels(table, path)
+    start, end = np.searchsorted(work.learnt_rows, [first, first + n_rows])
+    values = work.learnt_values.slice(start, end - start)
+    if end - start < n_rows:
+        learnt = work.learnt_rows[start:end] - first
+        others = np.delete(np.arange(n_rows), learnt)
+        rest = table.take(pa.array(others))
+        rows = RowsToScore(
+            read_features(rest, work.roles, work.levels),
+            {name: codes[others] for name, codes in labels.items()},
+            f" of {path!r}",
+            work.scored_by(first + others, rest),
+        )
+        fields: Mapping[str, Any] = score_rows(rows, work.models, stop)
+        columns = [pa.array(fields[field][variable]) for field, variable in work.about.column_names()]
+        scored = pa.Table.from_arrays(columns, schema=values.schema)
+        order = np.argsort(np.concatenate([learnt, others]))
+        values = pa.concat_tables([values, scored]).take(pa.array(order))
+    variables = [model.variable for model in work.models]
+    return values, group_sums(values, variables, labels, work.roles.weights(table))
+
+
+def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
+    """Write the row groups of all parts into one file."""
+    with _writer(final, about, tidy=True) as writer:
+        for path in paths:
+            with pa.parquet.ParquetFile(path, page_checksum_verification=True) as part:
+                for group in range(part.num_row_groups):
+                    writer.write_table(part.read_row_group(group), row_group_size=_ROWS_AT_A_TIME)
+        sums = [part for path in paths for part in read_sums(path)]
+        writer.add_key_value_metadata({SUMS_KEY: json.dumps(sums).encode()})
+
+
+@contextmanager
+def _writer(path: Path, about: About, *, tidy: bool) -> Iterator[Any]:
+    """Open a file of values, which appears completely or not at all."""
+    with (
+        replacing(path, "Values", tidy=tidy) as temporary,
+        pa.parquet.ParquetWriter(
+            temporary, _schema(about), compression="zstd", write_page_checksum=True
+        ) as writer,
+    ):
+        yield writer
+
+
+def _schema(about: About) -> pa.Schema:
+    fields = [
+        pa.field(name, pa.int32() if field == "counts" else pa.float64())
+        for (field, _), name in about.column_names().items()
+    ]
+    return pa.schema(fields, metadata={METADATA_KEY: about.describe()})
