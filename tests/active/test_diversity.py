@@ -9,7 +9,7 @@ from scipy import sparse
 
 from fado import Valuation
 from fado.active import UtilityQuery
-from fado.active._query import Ruler
+from fado.active._query import Coordinates
 from fado.tabular import Table
 
 
@@ -22,7 +22,7 @@ class Told:
 
 
 def least_distance(X, rows):
-    points = Ruler(Table.from_input(X)).points(np.asarray(rows))
+    points = Coordinates(Table.from_input(X)).of(np.asarray(rows))
     return min(np.delete(points.distances_from(j), j).min() for j in range(len(rows)))
 
 
@@ -35,17 +35,17 @@ def test_distances_by_hand():
             "same": [3, 3, 3, 3, 3],
         }
     )
-    ruler = Ruler(Table.from_input(frame))
+    coordinates = Coordinates(Table.from_input(frame))
     # sizes in parts of what lies between the 1 % and 99 % quantiles, 0.1 to 9.9, or on these
     near = (5.0 - 0.1) / 9.8
     expected = [0.0, (near + 1) / 4, 2 / 4, 2 / 4, 2 / 4]
-    assert ruler.points(np.arange(5)).distances_from(0) == pytest.approx(expected, abs=1e-6)
-    assert ruler.points(np.arange(5)).distances_from(3)[4] == 0  # missing is as missing
+    assert coordinates.of(np.arange(5)).distances_from(0) == pytest.approx(expected, abs=1e-6)
+    assert coordinates.of(np.arange(5)).distances_from(3)[4] == 0  # missing is as missing
 
 
 def test_an_outlier_or_infinity_does_not_shrink_the_others():
     numbers = np.append(np.linspace(0, 1, 998), [1e9, np.inf])[:, None]
-    distances = Ruler(Table.from_input(numbers)).points(np.arange(1000)).distances_from(0)
+    distances = Coordinates(Table.from_input(numbers)).of(np.arange(1000)).distances_from(0)
     assert distances[499] == pytest.approx(0.5, abs=0.02)
     assert distances[999] == 1
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fado.generation._making import draw_parents
-from fado.generation._sampler import Cells, counts_asked_for, fill_labels, fill_positives
+from fado.generation._sampler import Cells, fill_labels, fill_positives, read_counts
 from fado.tabular import Groups, Labels
 
 
@@ -98,7 +98,7 @@ def test_a_label_is_asked_for_with_its_small_groups():
     cells = cells_of([[10, 40], [10, 5]], [True, False], labels=("no", "yes"))
     for strategy in ({"yes": 20, ("yes", "g1"): 9}, {("yes", "g1"): 9, "yes": 20}):
         with pytest.raises(ValueError, match="asks twice for label 'yes'"):
-            counts_asked_for(cells, strategy)
+            read_counts(cells, strategy)
 
 
 def test_labels_that_a_group_lacks_are_told():
@@ -109,9 +109,9 @@ def test_labels_that_a_group_lacks_are_told():
 
 def test_counts_may_be_asked_for():
     cells = cells_of([[10, 40], [10, 5]], labels=("no", "yes"))
-    assert counts_asked_for(cells, {"yes": 45}).made.tolist() == [[0, 0], [20, 10]]
-    assert counts_asked_for(cells, {"yes": 47}).made.tolist() == [[0, 0], [21, 11]]
-    assert counts_asked_for(cells, {("yes", "g1"): 9, "no": 50}).made.tolist() == [[0, 0], [0, 4]]
+    assert read_counts(cells, {"yes": 45}).made.tolist() == [[0, 0], [20, 10]]
+    assert read_counts(cells, {"yes": 47}).made.tolist() == [[0, 0], [21, 11]]
+    assert read_counts(cells, {("yes", "g1"): 9, "no": 50}).made.tolist() == [[0, 0], [0, 4]]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_counts_may_be_asked_for():
 )
 def test_counts_that_cannot_be(strategy, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        counts_asked_for(cells_of([[10, 40], [10, 0]], labels=("no", "yes")), strategy)
+        read_counts(cells_of([[10, 40], [10, 0]], labels=("no", "yes")), strategy)
 
 
 def test_parents_are_drawn_by_utility_within_their_cell():

@@ -122,38 +122,31 @@ def test_what_a_description_lacks_is_missed(name, good, tmp_path):
         (b"", "not JSON that can be read"),
         (b"\xff\xfe{}", "not JSON that can be read"),
         (b"[" * 100_000, "not JSON that can be read"),
-        (b'{"format": ' + b"9" * 5000 + b"}", "not JSON that can be read"),
-        (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "not JSON that can be read"),
         (b'{"format": 99}', "it is in format 99, and this release reads 2"),
         (b'{"format": true}', "it is in format True"),
-        (b'{"format": 2, "variables": ["y", "y"]}', "its `variables` must be distinct names, 'y' first"),
-        (b'{"format": 2, "variables": ["age", "y"]}', "its `variables` must be distinct names, 'y' first"),
-        (b'{"format": 2, "variables": ["y", 3]}', "its `variables` must be distinct names, 'y' first"),
-        (b'{"format": 2, "variables": ["y"], "fields": ["counts"]}', "its `fields` must hold 'values'"),
-        (
-            b'{"format": 2, "variables": ["y"], "fields": ["values", "values"]}',
-            "its `fields` must be some of",
-        ),
+        (b'{"format": 2, "variables": ["y"]}', "is not complete"),
     ],
-    ids=[
-        "nothing",
-        "no utf-8",
-        "nested",
-        "enormous",
-        "surrogate",
-        "99",
-        "true",
-        "twice",
-        "y last",
-        "number",
-        "no values",
-        "values twice",
-    ],
+    ids=["nothing", "no utf-8", "nested", "99", "true", "incomplete"],
 )
 def test_descriptions_of_any_bytes(told, message, good, tmp_path):
     with pytest.raises(ValueError, match=r"v\.parquet' is not a valuation") as caught:
         Valuation.load(saved(good, tmp_path / "v.parquet", told))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "message"),
+    [
+        ("variables", ["y", "y", "sex"], "its `variables` must be distinct names, 'y' first"),
+        ("variables", ["age", "y", "sex"], "its `variables` must be distinct names, 'y' first"),
+        ("fields", ["counts"], "its `fields` must be some of"),
+        ("fields", ["values", "values"], "its `fields` must be some of"),
+    ],
+)
+def test_descriptions_of_other_columns(name, entry, message, good, tmp_path):
+    about = json.loads(good.schema.metadata[KEY]) | {name: entry}
+    with pytest.raises(ValueError, match=message):
+        Valuation.load(saved(good, tmp_path / "v.parquet", about))
 
 
 COLUMNS = {
@@ -399,18 +392,9 @@ def test_numbers_beyond_their_scale_are_not_saved(tmp_path):
     assert Valuation.load(tmp_path / "v.parquet").scales == {"y": scale}
 
 
-@pytest.mark.parametrize(
-    ("scale", "message"),
-    [
-        ({"meaning": "m", "low": 1.0, "high": 0.0}, "`low` must be below its `high`, got 1.0 and 0.0"),
-        ({"meaning": "m", "low": float("nan")}, "`low` must be a number or null, got nan"),
-        ({"meaning": "m", "high": 10**400}, "`high` must be a number or null, got 1000"),
-        ({"meaning": "m", "neutral": False}, "`neutral` must be a number or null, got False"),
-        ({"meaning": 3}, "A scale must be a mapping with a `meaning`"),
-    ],
-)
-def test_scales_that_are_none_are_refused(scale, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("scale", [{"meaning": 3}, {"meaning": "m", "low": "0", "high": None}, [], None])
+def test_scales_that_are_none_are_refused(scale):
+    with pytest.raises(ValueError, match="A scale must be a mapping with `meaning`"):
         Scale.from_dict(scale)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +126,7 @@ class UtilityQuery(BaseEstimator):
         if n > table.n_rows:
             warn_user(f"`n={n}` is more than the {table.n_rows} rows of the pool: all of them are selected.")
             n = table.n_rows
-        ruler = Ruler(table) if diversity else None
+        coordinates = Coordinates(table) if diversity else None
         valuation = value_pool(self.valuator, X_pool)
         utilities = pool_utilities(valuation, self.utility, epistemic=self.epistemic)
         if np.isnan(utilities).all():
@@ -147,10 +146,10 @@ class UtilityQuery(BaseEstimator):
             groups, quotas = find_quotas(self.group_shares, attributes, n)
             parts = parts_of(groups, quotas, n)
         scores = np.where(np.isnan(utilities), -np.inf, utilities)  # rows without utility come last
-        if ruler is None:
+        if coordinates is None:
             chosen = pick_best(scores, n, parts)
         else:
-            chosen = pick_diverse(scores, n, parts, diversity, ruler)
+            chosen = pick_diverse(scores, n, parts, diversity, coordinates)
         self.valuation_, self.utilities_ = valuation, utilities
         self.group_counts_ = {} if groups is None else groups.counts(chosen)
         return chosen
@@ -165,12 +164,6 @@ def read_pool(X: Any, argument: str) -> Table:
     if not table.n_rows:
         raise ValueError(f"`{argument}` has no rows: there is nothing to select from.")
     return table
-
-
-def is_table_like(value: Any) -> bool:
-    """Check whether an object can be a table: it has a length or a shape, or is a lazy table."""
-    has_rows = isinstance(value, Sized) or hasattr(value, "shape") or hasattr(value, "collect")
-    return has_rows and not isinstance(value, type | str)
 
 
 def value_pool(valuator: Any, X: Any) -> Any:
@@ -202,7 +195,15 @@ def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> 
         return np.full(len(valuation), np.nan)
     if utility is None:
         utility = LinearUtility(DEFAULT_ALPHA if valuation.protected else 1.0)
-    utilities = np.asarray(utility(_epistemic(valuation) if epistemic else valuation), dtype=np.float64)
+    if epistemic:  # the epistemic parts of entropies as values
+        parts = {name: valuation.field("epistemic", name) for name in valuation.variables}
+        if not np.nan_to_num(parts["y"]).any():
+            raise ValueError(
+                "`epistemic=True` needs several models of each variable, and the valuator keeps one: use "
+                "OutOfBagEntropy, or `epistemic=False`."
+            )
+        valuation = Valuation(parts, scales=valuation.scales)
+    utilities = np.asarray(utility(valuation), dtype=np.float64)
     if utilities.shape != (len(valuation),):
         raise ValueError(
             f"`utility` gave numbers of shape {utilities.shape} for {len(valuation)} rows: it must give one "
@@ -211,35 +212,30 @@ def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> 
     return np.where(np.isfinite(utilities), utilities, np.nan)
 
 
-def _epistemic(valuation: Any) -> Valuation:
-    """Give the epistemic parts of entropies as values."""
-    parts = {name: valuation.field("epistemic", name) for name in valuation.variables}
-    if not np.nan_to_num(parts["y"]).any():
-        raise ValueError(
-            "`epistemic=True` needs several models of each variable, and the valuator keeps one: use "
-            "OutOfBagEntropy, or `epistemic=False`."
-        )
-    return Valuation(parts, scales=valuation.scales)
-
-
 _CANDIDATES = 10  # times the batch, at most, if enough of them are not near-copies
 _MORE, _MOST = 4.0, 100.0  # times as many if they do not, and what is too many
 _NEAR = 0.01  # as the mean over columns: below, rows are near-copies
+_MISSING = 2.0  # numbers are in [0, 1]: this is far from all of them, and equal to other missing ones
+_TAILS = (0.01, 0.99)  # numbers beyond these quantiles count as if equal to them
+_FINE = 100  # numbers that differ by less than a hundredth of their range are nearly the same
 
 
-def pick_diverse(scores: Floats, n: int, parts: Parts | None, diversity: float, ruler: Ruler) -> Integers:
+def pick_diverse(
+    scores: Floats, n: int, parts: Parts | None, diversity: float, coordinates: Coordinates
+) -> Integers:
     """Select rows one after the other, each by its score and its distance from those before."""
     of_row, sizes = _one_part(len(scores), n) if parts is None else parts
     plain = pick_best(scores, n, parts)
     multiple = 1 + (_CANDIDATES - 1) * diversity
     while True:
-        found = []
+        candidates = []
         for part in range(len(sizes)):
             wanted = math.ceil(multiple * np.count_nonzero(of_row[plain] == part))
-            found.append(_distinct(best_first(scores, np.flatnonzero(of_row == part)), wanted, ruler))
-        rows = best_first(scores, np.concatenate([members for members, _ in found]))
-        picked, n_copies = _greedily(scores[rows], n, of_row[rows], sizes, ruler.points(rows), diversity)
-        if not n_copies or all(seen_all for _, seen_all in found) or multiple >= _MOST:
+            ordered = by_score(scores, np.flatnonzero(of_row == part))
+            candidates.append(_distinct(ordered, wanted, coordinates))
+        rows = by_score(scores, np.concatenate([members for members, _ in candidates]))
+        picked, n_copies = _greedily(scores[rows], n, of_row[rows], sizes, coordinates.of(rows), diversity)
+        if not n_copies or all(seen_all for _, seen_all in candidates) or multiple >= _MOST:
             break
         multiple *= _MORE
     picked = rows[picked]
@@ -247,12 +243,12 @@ def pick_diverse(scores: Floats, n: int, parts: Parts | None, diversity: float, 
     return np.concatenate([picked, rest[pick_best(scores[rest], n - len(picked))]])
 
 
-def _distinct(ordered: Integers, wanted: int, ruler: Ruler) -> tuple[Integers, bool]:
+def _distinct(ordered: Integers, wanted: int, coordinates: Coordinates) -> tuple[Integers, bool]:
     """Give the first distinct rows, as many as wanted, and whether all rows were seen."""
     looked_at = wanted
     while True:
         rows, seen_all = ordered[:looked_at], looked_at >= len(ordered)
-        numbers, codes = ruler.points(rows)
+        numbers, codes = coordinates.of(rows)
         rounded = np.hstack([np.rint(numbers * _FINE).astype(np.int32), codes])
         first = np.sort(np.unique(rounded, axis=0, return_index=True)[1])  # of near-copies
         if len(first) >= wanted or seen_all:
@@ -265,7 +261,12 @@ def _greedily(
     scores: Floats, n: int, of_row: Integers, sizes: Integers, points: Points, diversity: float
 ) -> tuple[Integers, int]:
     """Select candidates one by one: first as many of each part as it has places, then any."""
-    worth = _on_unit(scores) ** (1 - diversity)
+    known = np.isfinite(scores)
+    scaled = (known if known.any() else ~known).astype(np.float64)
+    if known.any() and scores[known].min() < scores[known].max():
+        low, high = scores[known].min(), scores[known].max()
+        scaled[known] = (scores[known] - low) / (high - low)
+    worth = scaled ** (1 - diversity)
     nearest = np.ones(len(scores))
     free = np.ones(len(scores), dtype=bool)
     picked: list[int] = []
@@ -286,21 +287,6 @@ def _greedily(
     return np.asarray(picked, dtype=np.int64), n_copies
 
 
-def _on_unit(scores: Floats) -> Floats:
-    known = np.isfinite(scores)
-    if not known.any():
-        return np.ones(len(scores))
-    low, high = scores[known].min(), scores[known].max()
-    if low == high:
-        return known.astype(np.float64)
-    return np.where(known, (np.where(known, scores, low) - low) / (high - low), 0.0)
-
-
-_MISSING = 2.0  # numbers are in [0, 1]: this is far from all of them, and equal to other missing ones
-_TAILS = (0.01, 0.99)  # numbers beyond these quantiles count as if equal to them
-_FINE = 100  # numbers that differ by less than a hundredth of their range are nearly the same
-
-
 class Points(NamedTuple):
     """Rows in the form in which distances are computed."""
 
@@ -314,14 +300,14 @@ class Points(NamedTuple):
         return np.asarray(differing / (self.numbers.shape[1] + self.codes.shape[1]))
 
 
-class Ruler:
-    """Prepares rows of a table for distances: numbers relative to their range, categories as equal or not.
+class Coordinates:
+    """Rows of a table in the form of `Points`: numbers relative to their range, categories as codes.
 
     Examples
     --------
     >>> import pandas as pd
     >>> table = Table.from_input(pd.DataFrame({"size": [0.0, 1.0, None], "colour": ["red", "red", "blue"]}))
-    >>> Ruler(table).points(np.arange(3)).distances_from(0)
+    >>> Coordinates(table).of(np.arange(3)).distances_from(0)
     array([0. , 0.5, 1. ])
     """
 
@@ -334,7 +320,7 @@ class Ruler:
         self._numbers = [(column, *_range(column)) for column in table.columns if column.levels is None]
         self._categories = [column for column in table.columns if column.levels is not None]
 
-    def points(self, rows: npt.NDArray[np.integer]) -> Points:
+    def of(self, rows: npt.NDArray[np.integer]) -> Points:
         """Give some rows."""
         numbers = np.empty((len(rows), len(self._numbers)), dtype=np.float32)
         for j, (column, low, width) in enumerate(self._numbers):
@@ -363,7 +349,7 @@ def _one_part(n_rows: int, n: int) -> Parts:
     return np.zeros(n_rows, dtype=np.int64), np.array([n])
 
 
-def best_first(scores: Floats, rows: Integers | None = None) -> Integers:
+def by_score(scores: Floats, rows: Integers | None = None) -> Integers:
     """Order rows by their scores, the highest first; equal scores keep the order of rows."""
     rows = np.arange(len(scores)) if rows is None else rows
     return rows[np.lexsort((rows, -scores[rows]))]
@@ -380,7 +366,7 @@ def pick_best(scores: Floats, n: int, parts: Parts | None = None) -> Integers:
     >>> pick_best(scores, 2, (np.array([0, 0, 1, 1]), np.array([1, 1])))
     array([0, 2])
     """
-    ordered = best_first(scores)
+    ordered = by_score(scores)
     of_row, sizes = _one_part(len(scores), n) if parts is None else parts
     taken = np.zeros(len(scores), dtype=bool)
     for part, size in enumerate(sizes):

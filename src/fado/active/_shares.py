@@ -54,12 +54,18 @@ def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> 
     [7.5 2.5 0. ]
     [nan 2.5 3. ]
     """
+    choices = [*attributes, join_groups(attributes)] if len(attributes) > 1 else list(attributes)
     if isinstance(group_shares, str):
-        groups = join_groups(attributes)
-        there = np.bincount(groups.codes, minlength=len(groups.labels)).astype(np.float64)
+        there = np.bincount(choices[-1].codes, minlength=len(choices[-1].labels)).astype(np.float64)
         wanted = (there > 0).astype(np.float64) if group_shares == "equal" else there
-        return groups, n * wanted / wanted.sum()
-    fitting = groups_that_have(group_shares, attributes)
+        return choices[-1], n * wanted / wanted.sum()
+    fitting = []  # groups, of one attribute or of combinations, that include all labels, and their places
+    for groups in choices:
+        places = {_text(label): place for place, label in enumerate(groups.labels)}
+        places |= {label: place for place, label in enumerate(groups.labels)}
+        named = [places.get(label, places.get(_text(label), -1)) for label in group_shares]
+        if -1 not in named:
+            fitting.append((groups, named))
     names = list_names(list(map(repr, group_shares)))
     if len(fitting) > 1:
         raise ValueError(
@@ -67,7 +73,7 @@ def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> 
             "each, as a tuple."
         )
     if not fitting:
-        labels = list(dict.fromkeys(label for own in _choices(attributes) for label in own.labels))
+        labels = list(dict.fromkeys(label for groups in choices for label in groups.labels))
         known = set(map(_text, labels))
         strange = next((label for label in group_shares if _text(label) not in known), None)
         if strange is None:
@@ -78,11 +84,11 @@ def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> 
         there_are = f"; there are {list_names(list(map(repr, labels)))}."
         closest = closest_names(str(strange), list(map(str, labels)), there_are)
         raise ValueError(f"`group_shares` names {strange!r}, which is not a group{closest}")
-    groups, places = fitting[0]
-    if len(set(places)) < len(places):
+    groups, named = fitting[0]
+    if len(set(named)) < len(named):
         raise ValueError(f"`group_shares` names a group twice: {names}.")
     quotas, shares = np.full(len(groups.labels), np.nan), list(group_shares.values())
-    quotas[places] = [share if isinstance(share, Integral) else share * n for share in shares]
+    quotas[named] = [share if isinstance(share, Integral) else share * n for share in shares]
     if np.nansum(quotas) <= n * (1 + _ROUNDING):
         return groups, quotas
     if not any(isinstance(share, Integral) for share in shares):
@@ -91,39 +97,6 @@ def find_quotas(group_shares: Any, attributes: Sequence[PoolGroups], n: int) -> 
         f"`group_shares` ask for {np.nansum(quotas):g} and the batch has {n}: ask for less, or for a "
         "larger batch."
     )
-
-
-def whole_quotas(quotas: Floats) -> Floats:
-    """Round numbers of rows and keep their sum: the largest remainders are rounded up.
-
-    Examples
-    --------
-    >>> whole_quotas(np.array([3.3, 3.3, 3.4, np.nan]))
-    array([ 3.,  3.,  4., nan])
-    """
-    whole = np.floor(quotas + _ROUNDING)
-    missing = round(float(np.nansum(quotas) - np.nansum(whole)))
-    largest = np.argsort(-np.nan_to_num(quotas - whole, nan=-1.0), kind="stable")
-    whole[largest[:missing]] += 1
-    return whole
-
-
-def groups_that_have(
-    group_shares: Mapping[Any, Any], attributes: Sequence[PoolGroups]
-) -> list[tuple[PoolGroups, list[int]]]:
-    """Find the groups, of one attribute or of combinations, that include all labels, and their places."""
-    found = []
-    for own in _choices(attributes):
-        places = {_text(label): place for place, label in enumerate(own.labels)}
-        places |= {label: place for place, label in enumerate(own.labels)}
-        named = [places.get(label, places.get(_text(label), -1)) for label in group_shares]
-        if -1 not in named:
-            found.append((own, named))
-    return found
-
-
-def _choices(attributes: Sequence[PoolGroups]) -> list[PoolGroups]:
-    return [*attributes, join_groups(attributes)] if len(attributes) > 1 else list(attributes)
 
 
 def _text(label: Any) -> str | tuple[str, ...]:
@@ -186,8 +159,20 @@ def read_groups(
 
 
 def parts_of(groups: PoolGroups, quotas: Floats, n: int) -> Parts:
-    """Give each group that has a quota a part of its own, and all others one part together."""
-    whole = whole_quotas(quotas)
+    """Give each group that has a quota a part of its own, and all others one part together.
+
+    Quotas are rounded so that they keep their sum: the largest remainders are rounded up.
+
+    Examples
+    --------
+    >>> groups = PoolGroups(("a", "b", "c", "d"), np.repeat([0, 1, 2, 3], 4))
+    >>> parts_of(groups, np.array([3.3, 3.3, 3.4, np.nan]), 12)[1]
+    array([3, 3, 4, 2])
+    """
+    whole = np.floor(quotas + _ROUNDING)
+    missing = round(float(np.nansum(quotas) - np.nansum(whole)))
+    largest = np.argsort(-np.nan_to_num(quotas - whole, nan=-1.0), kind="stable")
+    whole[largest[:missing]] += 1
     named = ~np.isnan(whole)
     there = np.bincount(groups.codes, minlength=len(quotas))
     lacking = [

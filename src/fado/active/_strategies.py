@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d
 from fado._checks import MOST_ROWS, check_count, sklearn_seed
 from fado._messages import warn_user
 from fado._typing import Floats, Integers
-from fado.active._query import is_table_like, pool_utilities, read_pool, value_pool
+from fado.active._query import pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
 
@@ -114,8 +114,8 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         labels, missing_label = _read_labels(y, table.n_rows, self.missing_label)
         check_missing_label(missing_label, target_type=labels.dtype)
         labelled = is_labeled(labels, missing_label)
-        rows, asked = _read_candidates(candidates, table, labelled)
-        n_candidates = asked.n_rows if rows is None else len(rows)
+        rows, pool = _read_candidates(candidates, table, labelled)
+        n_candidates = pool.n_rows if rows is None else len(rows)
         batch_size = check_count("batch_size", batch_size, 1, MOST_ROWS)
         if batch_size > n_candidates:
             there = f"the {n_candidates} candidates: all of them are selected."
@@ -127,8 +127,8 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         problem = _labelled_problem(table, labels, labelled, sensitive_features, unknown)
         utilities = np.zeros(n_candidates)
         if problem is not None:
-            pool = asked.source if rows is None else take_rows(table.source, rows)
-            utilities = self._utilities(problem, pool, seed)
+            source = pool.source if rows is None else take_rows(table.source, rows)
+            utilities = self._utilities(problem, source, seed)
         note_features(self, table)
         self.missing_label_, self.random_state_ = self.missing_label, generator
         chosen = np.lexsort((generator.random_sample(n_candidates), -utilities))[:batch_size]
@@ -168,25 +168,21 @@ def _read_candidates(
     candidates: Any, table: Table, labelled: npt.NDArray[np.bool_]
 ) -> tuple[Integers | None, Table]:
     """Give the candidates as rows of the table, or as a separate table."""
+    is_lazy = hasattr(candidates, "collect")  # and has no shape yet
     if candidates is None:
         rows = np.flatnonzero(~labelled)
-    elif isinstance(candidates, Real) or not is_table_like(candidates):
+    elif isinstance(candidates, Real | type | str) or not (
+        isinstance(candidates, Sized) or hasattr(candidates, "shape") or is_lazy
+    ):
         error = ValueError if isinstance(candidates, Real) else TypeError
         raise error(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
-    elif _n_dimensions(candidates) != 1:
+    elif is_lazy or len(getattr(candidates, "shape", None) or np.shape(candidates)) != 1:
         return None, read_pool(candidates, "candidates")
     else:
         rows = np.unique(read_rows(candidates, table.n_rows, "`candidates`"))
     if not len(rows):
         raise ValueError("There is no candidate: every row has a label, or `candidates` is empty.")
     return rows, table
-
-
-def _n_dimensions(candidates: Any) -> int:
-    """Give the number of dimensions; a lazy table has no shape yet."""
-    if hasattr(candidates, "collect"):
-        return 2
-    return len(candidates.shape) if hasattr(candidates, "shape") else np.ndim(candidates)
 
 
 def _labelled_problem(
@@ -201,10 +197,10 @@ def _labelled_problem(
     if not len(rows):
         return None
     filled = np.where(labelled, labels, labels[rows[0]])
-    given = read_problem(table.source, filled, sensitive_features, unknown=unknown)
-    problem = given.take(rows)
-    pairs = zip(given.protected, problem.protected, strict=True)
-    alike = any(_varies(whole) and not _varies(own) for whole, own in pairs)
+    everyone = read_problem(table.source, filled, sensitive_features, unknown=unknown)
+    problem = everyone.take(rows)
+    pairs = zip(everyone.protected, problem.protected, strict=True)
+    alike = any(_varies(of_all) and not _varies(of_labelled) for of_all, of_labelled in pairs)
     return problem if len(rows) >= _FEWEST and _varies(problem.target) and not alike else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ from fado.tabular import (
 from fado.valuation import Valuation, read_lazily
 from fado.valuation.large import (
     BLOCK_ROWS,
+    Combinations,
     Paths,
     Roles,
     TablePass,
@@ -44,7 +44,6 @@ from fado.valuation.large import (
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
-_HALF = 32  # bits of a whole number
 
 # Bytes of a sampled row while a page is made, measured on tables with 5 and 40 columns and on one with five
 # columns of unique texts: a multiple of the size of its columns in Arrow, and a constant.
@@ -145,15 +144,15 @@ def explore_files(
     >>> import numpy as np, pandas as pd
     >>> import fado
     >>> rng = np.random.default_rng(0)
-    >>> asked = {"target": "default", "protected": "age >= 50", "memory": "1GB"}
+    >>> columns = {"target": "default", "protected": "age >= 50", "memory": "1GB"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part in range(2):
     ...         frame = pd.DataFrame({"income": rng.normal(size=500), "age": rng.integers(18, 80, size=500)})
     ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
     ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
     ...     loans = f"{folder}/loans-*.parquet"
-    ...     values = fado.value_files(loans, out=f"{folder}/values", **asked)
-    ...     seen = fado.explore_files(loans, values=values, sample_rows=400, retrain=0, **asked)
+    ...     values = fado.value_files(loans, out=f"{folder}/values", **columns)
+    ...     seen = fado.explore_files(loans, values=values, sample_rows=400, retrain=0, **columns)
     >>> seen
     Exploration of 400 sampled of 1,000 rows by age>=50
     >>> round(seen.to_dict()["about"]["sampled"]["error"], 3)
@@ -244,7 +243,7 @@ def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
 
 def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> None:
     """Refuse values of other attributes, another number of rows, or another target."""
-    check_variables("values", valuation, [own.name for own in roles.attributes], "protected")
+    check_variables("values", valuation, roles.names[1:], "protected")
     if n_rows is not None and len(valuation) != n_rows:
         raise ValueError(
             f"`values` has {len(valuation):,} rows and the table has {n_rows:,}: pass the values of the same "
@@ -288,45 +287,30 @@ def read_sample(
     """
     reading = TablePass(source, roles)
     smallest = SmallestRows(n_rows, seed, reading.schema)
-    pairs: list[Counter[int]] = [Counter() for _ in roles.attributes]  # of a group and a label of the target
+    joint = [Combinations() for _ in roles.attributes]  # of a label of the target and a group
     for block in reading.blocks(BLOCK_ROWS, progress=progress):
         smallest.add(block.rows, block.table)
-        for counter, codes in zip(pairs, block.codes[1:], strict=True):
-            found, counts = np.unique(codes << _HALF | block.codes[0], return_counts=True)
-            counter.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        for counted, codes in zip(joint, block.codes[1:], strict=True):
+            counted.add([block.codes[0], codes])
     places, table = smallest.finish()
     pa.default_memory_pool().release_unused()
-    (target, *attributes), (targets, *labels) = reading.variables(), reading.labels()
-    positive = _positive_label(target, pos_label)
-    code = None if positive is None or targets is None else targets.index(positive)
-    counted = {
-        own.name: _label_counts(counter, its_labels, code)
-        for own, its_labels, counter in zip(attributes, labels, pairs, strict=True)
-        if its_labels is not None
-    }
-    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counted)
-    return sampled, table, positive, reading.target_pattern()
-
-
-def _label_counts(
-    pairs: Counter[int], labels: tuple[Any, ...], positive: int | None
-) -> dict[Any, tuple[int, int]]:
-    """Add up the rows, and those of the positive label, of every label of an attribute."""
-    counts = dict.fromkeys(labels, (0, 0))
-    for pair, count in pairs.items():
-        group, target = divmod(pair, 1 << _HALF)
-        rows, positives = counts[labels[group]]
-        counts[labels[group]] = rows + count, positives + (count if target == positive else 0)
-    return counts
-
-
-def _positive_label(target: Variable, pos_label: Any) -> Any:
+    target, (targets, *labels) = reading.variables()[0], reading.labels()
     if target.kind == "continuous" and pos_label is not None:
         raise ValueError(
             "`pos_label` is for a target with classes, and this one is continuous: leave it out."
         )
     code = None if target.kind == "continuous" else positive_code(target.classes, pos_label)
-    return None if code is None else target.classes[code]
+    positive = None if code is None else target.classes[code]
+    place = None if positive is None or targets is None else targets.index(positive)
+    counts: dict[str, dict[Any, tuple[int, int]]] = {}
+    for attribute, its_labels, pairs in zip(roles.attributes, labels, joint, strict=True):
+        if its_labels is not None:
+            groups = counts[attribute.name] = dict.fromkeys(its_labels, (0, 0))
+            for (label, group), size in zip(pairs.seen, pairs.sizes.tolist(), strict=True):
+                rows, positives = groups[its_labels[group]]
+                groups[its_labels[group]] = rows + size, positives + (size if label == place else 0)
+    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counts)
+    return sampled, table, positive, reading.target_pattern()
 
 
 def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
@@ -340,7 +324,7 @@ def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
     return read_problem(
         table.select(list(roles.features)),
         target,
-        {own.name: own.read(table) for own in roles.attributes},
+        {attribute.name: attribute.read(table) for attribute in roles.attributes},
         sample_weight=roles.weights(table),
         pos_label=positive,
         warn_of_columns=True,

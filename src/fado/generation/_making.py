@@ -16,13 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._progress import tracked
+from fado._typing import Bools, Floats, Integers
 from fado.execution import ThreadExecutor, n_workers
 from fado.interventions import minmax
 from fado.tabular import Groups, Labels, Problem, Table, columns_that_determine, take_rows
 
 Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float32]
-FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 LEAF = 10  # rows in a leaf, at least: fewer give rows that are nearer to real ones, and not better
@@ -37,20 +36,19 @@ class Entries(NamedTuple):
 
     codes: Codes
     levelled: list[bool]
-    groups: npt.NDArray[np.int64]
+    groups: Integers
     bound: frozenset[int]
-    weights: FloatArray
+    weights: Floats
 
 
 def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> Callable[..., Rows]:
     """Grow one column's tree on some rows, and give the function that finds donors in its leaves."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    own, groups, weights = entries.codes[rows, column], entries.groups[rows], entries.weights[rows]
-    before = entries.codes[rows, :column]
-    levelled = entries.levelled[column]
-    target: npt.NDArray[Any] = _classes(own) if levelled else _ranks(own)
-    first: FloatArray = (target == 0).astype(np.float64) if levelled else target.reshape(len(rows), -1)[:, 0]
+    groups, weights, before = entries.groups[rows], entries.weights[rows], entries.codes[rows, :column]
+    codes, levelled = entries.codes[rows, column], entries.levelled[column]
+    target: npt.NDArray[Any] = _classes(codes) if levelled else _ranks(codes)
+    first: Floats = (target == 0).astype(np.float64) if levelled else target.reshape(len(rows), -1)[:, 0]
     numbers = (
         _ordered(groups, first),
         *(_ordered(before[:, j], first) if entries.levelled[j] else None for j in range(before.shape[1])),
@@ -74,31 +72,32 @@ def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> Callable[...,
 
     def draw(
         codes: Codes,
-        groups: npt.NDArray[np.int64],
+        groups: Integers,
         parents: Rows,
-        kept: npt.NDArray[np.bool_],
-        places: FloatArray,
+        kept: Bools,
+        places: Floats,
     ) -> Rows:
         """Find donors of this column's entries for rows that have entries in the columns before."""
         leaves = tree.apply(_seen(codes, groups, numbers))
         low = leaves * n_groups + (groups if bound else 0)
         first, last = np.searchsorted(keys, [low, low + (1 if bound else n_groups)])
         wanted = sums[first] + places * (sums[last] - sums[first])
-        found = np.clip(np.searchsorted(sums, wanted, side="right") - 1, first, last - 1)
+        drawn = np.clip(np.searchsorted(sums, wanted, side="right") - 1, first, last - 1)
         kept = (kept & (leaf_of[parents] == leaves)) | (first == last)  # of its group, only the parent
-        return np.where(kept, parents, donors[found])
+        return np.where(kept, parents, donors[drawn])
 
     return draw
 
 
-def _seen(codes: Codes, groups: npt.NDArray[np.int64], numbers: Sequence[FloatArray | None]) -> Floats:
+def _seen(codes: Codes, groups: Integers, numbers: Sequence[Floats | None]) -> npt.NDArray[np.float32]:
     """Give the inputs of a tree: the group, then the columns."""
-    columns = [groups, *codes.T]
-    laid = [own if known is None else known[own] for own, known in zip(columns, numbers, strict=True)]
-    return np.column_stack(laid).astype(np.float32)
+    columns = zip([groups, *codes.T], numbers, strict=True)
+    return np.column_stack(
+        [entries if known is None else known[entries] for entries, known in columns]
+    ).astype(np.float32)
 
 
-def _ordered(codes: npt.NDArray[Any], target: FloatArray) -> FloatArray:
+def _ordered(codes: npt.NDArray[Any], target: Floats) -> Floats:
     """Give every level the mean of the target there, so that a split separates levels that differ in it."""
     n_codes = int(codes.max(initial=-1)) + 1
     place = np.where(codes < 0, n_codes, codes)
@@ -108,7 +107,7 @@ def _ordered(codes: npt.NDArray[Any], target: FloatArray) -> FloatArray:
     return means
 
 
-def _classes(codes: Codes) -> npt.NDArray[np.int64]:
+def _classes(codes: Codes) -> Integers:
     """Give numbers to the levels that occur, the most common first; the rarest share a number."""
     _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     rank = np.empty(len(counts), dtype=np.int64)
@@ -116,7 +115,7 @@ def _classes(codes: Codes) -> npt.NDArray[np.int64]:
     return np.minimum(rank[place], CLASSES - 1)
 
 
-def _ranks(codes: Codes) -> FloatArray:
+def _ranks(codes: Codes) -> Floats:
     """Give each entry's share of lower entries, equal ones counted half, and which are missing."""
     missing = codes < 0
     _, place, counts = np.unique(codes[~missing], return_inverse=True, return_counts=True)
@@ -196,18 +195,24 @@ def draw_donors(
     donors = np.empty((len(parents), len(columns)), dtype=np.intp)
     keys, counts = np.unique(row_keys(entries.codes), return_counts=True)
     seeds = np.random.SeedSequence([seed, 2]).generate_state(len(columns))
-    tasks = [(j, int(own) % 2**31) for j, own in enumerate(seeds)]
+    tasks = [(j, int(drawn) % 2**31) for j, drawn in enumerate(seeds)]
 
     def grow(task: tuple[int, int], rows: Rows, stop: threading.Event) -> Callable[..., Rows]:
         return _grow(entries, rows, *task)
 
     for label in np.unique(labels[parents]).tolist():
-        mine = labels[parents] == label
+        of_label = np.flatnonzero(labels[parents] == label)
         rows = np.flatnonzero((labels == label) & (entries.weights > 0))
         grown = ThreadExecutor(n_workers(n_jobs)).run(grow, tasks, rows)
         trees = list(tracked(grown, len(tasks), what="columns", show=progress))
         generator = np.random.default_rng([seed, 3, label])
-        donors[mine] = _made(entries, trees, parents[mine], keys[counts == 1], generator)
+        donors[of_label] = _walk(entries, trees, parents[of_label], KEPT, generator)
+        for _ in range(TRIES):
+            made = row_keys(entries.codes[donors[of_label], np.arange(len(columns))])
+            again = of_label[np.isin(made, keys[counts == 1])]
+            if not len(again):
+                break
+            donors[again] = _walk(entries, trees, parents[again], 0.0, generator)
     return donors
 
 
@@ -228,24 +233,6 @@ def row_keys(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
         factor = np.uint64(int(generator.integers(2**63)) | 1)
         keys += (codes[:, j].astype(np.int64) + 2).astype(np.uint64) * factor
     return keys
-
-
-def _made(
-    entries: Entries,
-    trees: Sequence[Any],
-    parents: Rows,
-    lonely: npt.NDArray[np.uint64],
-    generator: np.random.Generator,
-) -> Rows:
-    """Make rows from parents, and make those again that equal a unique row of the table."""
-    columns = np.arange(len(trees))
-    donors = _walk(entries, trees, parents, KEPT, generator)
-    for _ in range(TRIES):
-        again = np.isin(row_keys(entries.codes[donors, columns]), lonely)
-        if not again.any():
-            break
-        donors[again] = _walk(entries, trees, parents[again], 0.0, generator)
-    return donors
 
 
 def _walk(
@@ -289,26 +276,26 @@ def take_entries(X: Any, donors: Positions) -> Any:
     if hasattr(X, "iloc"):
         import pandas as pd
 
-        columns = {j: X.iloc[:, j].array.take(own) for j, own in enumerate(donors.T)}
+        columns = {j: X.iloc[:, j].array.take(rows) for j, rows in enumerate(donors.T)}
         return pd.DataFrame(columns, index=X.index.take(donors[:, 0])).set_axis(X.columns, axis=1)
     if isinstance(X, pa.Table):
         place = {name: j for j, name in enumerate(Table.from_input(X).names)}  # without an unnamed index
-        taken = [
+        made = [
             column.take(pa.array(donors[:, place.get(name, 0)]))
             for name, column in zip(X.column_names, X.columns, strict=True)
         ]
-        return pa.Table.from_arrays(taken, schema=X.schema)
+        return pa.Table.from_arrays(made, schema=X.schema)
     if isinstance(X, np.ndarray):
         return np.asanyarray(X)[donors, np.arange(donors.shape[1])]
     if isinstance(X, list | tuple):
         as_row = type(X[0]) if isinstance(X[0], list | tuple) else np.array
-        return type(X)(as_row([X[row][j] for j, row in enumerate(own)]) for own in donors.tolist())
+        return type(X)(as_row([X[row][j] for j, row in enumerate(rows)]) for rows in donors.tolist())
     import narwhals as nw
 
     frame = nw.from_native(X.collect() if hasattr(X, "collect") else X, pass_through=False)
-    series = [frame[:, j][own] for j, own in enumerate(donors.T)]
-    made = nw.concat([column.to_frame() for column in series], how="horizontal")
-    return made if isinstance(X, nw.DataFrame) else made.to_native()
+    series = [frame[:, j][rows] for j, rows in enumerate(donors.T)]
+    joined = nw.concat([column.to_frame() for column in series], how="horizontal")
+    return joined if isinstance(X, nw.DataFrame) else joined.to_native()
 
 
 def take_more_rows(values: Any, rows: Positions, donors: Positions | None = None) -> Any:
@@ -335,7 +322,7 @@ def attributes_of(sensitive_features: Any, X: Any, rows: Positions, *, named: bo
     if named:
         return X[sensitive_features]
     if isinstance(sensitive_features, Mapping):
-        return {name: take_more_rows(own, rows) for name, own in sensitive_features.items()}
+        return {name: take_more_rows(values, rows) for name, values in sensitive_features.items()}
     return None if sensitive_features is None else take_more_rows(sensitive_features, rows)
 
 
@@ -343,11 +330,11 @@ FLOOR = 0.3  # the chance of the row of least utility, relative to that of the h
 
 
 def draw_parents(
-    made: npt.NDArray[np.int64],
+    made: Integers,
     labels: Labels,
     groups: Groups,
-    utilities: FloatArray | None,
-    sample_weight: FloatArray | None,
+    utilities: Floats | None,
+    sample_weight: Floats | None,
     generator: np.random.Generator,
 ) -> Rows:
     """Draw one parent for each row to be made in a cell; a row may be drawn many times."""

@@ -100,12 +100,11 @@ def generation_report(
     _check_labels(problem, validated)
     seed = seed_from(random_state)
     made = _made_again(problem, seed, n_jobs)
-    real, again = (_figures(own, validated, max_fpr, seed) for own in (problem, made))
     return {
         "rows": problem.n_rows,
         "validation": validated.n_rows,
-        "trained_on_real": real,
-        "trained_on_made": again,
+        "trained_on_real": _figures(problem, validated, max_fpr, seed),
+        "trained_on_made": _figures(made, validated, max_fpr, seed),
         "told_apart": _told_apart(made, validated, seed, n_workers(n_jobs)),
         **_nearness(problem, made, validated, seed),
     }
@@ -113,11 +112,11 @@ def generation_report(
 
 def _check_labels(problem: Problem, validated: Problem) -> None:
     """Refuse one label only, labels of which none is positive, and labels that training rows lack."""
-    for own, what in ((problem, "`y`"), (validated, "The target of `validation`")):
-        classes = own.labels.classes
+    for labels, what in ((problem.labels, "`y`"), (validated.labels, "The target of `validation`")):
+        classes = labels.classes
         if len(classes) < 2:
             raise ValueError(f"{what} has only one label ({classes[0]!r}): a model needs two.")
-        if own.labels.positive is None:
+        if labels.positive is None:
             raise ValueError(f"{what} has {len(classes)} labels: name the positive one as `pos_label`.")
         strange = [label for label in classes if label not in problem.labels.classes]
         if strange:
@@ -163,25 +162,22 @@ def _told_apart(made: Problem, validated: Problem, seed: int, workers: int) -> f
     rows = np.sort(np.concatenate(chosen))
     if len(rows) < 2 * FOLDS:
         return float("nan")
-    known = [_codes_column("label", joined.labels.codes), _codes_column("group", joined.groups.codes)]
+    known = []
+    for name, codes in (("label", joined.labels.codes), ("group", joined.groups.codes)):
+        levels = tuple(map(str, range(int(codes.max()) + 1)))
+        known.append(Column(name, pa.chunked_array([pa.array(codes, pa.int32())]), levels))
     table = Table.of_columns([column.take(rows) for column in (*joined.table.columns, *known)], named=False)
     origin = Variable("made", "classes", is_made[rows].astype(np.int32), (False, True))
     folds = deal_rows(cells[rows] * 2 + origin.labels, [1 / FOLDS] * FOLDS, generator)
     engine = LightGBMEngine(table, workers=workers)
-
     both = [fold for fold in range(FOLDS) if len(np.unique(origin.labels[folds == fold])) == 2]
 
-    def told(fold: int, engine: LightGBMEngine, stop: threading.Event) -> float:
+    def area(fold: int, engine: LightGBMEngine, stop: threading.Event) -> float:
         inside, outside = (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         task = Task(checking_estimator(), origin, inside.astype(np.int32), seed, outside.astype(np.int32))
         return float(roc_auc_score(origin.labels[outside], engine.fit(task, stop).scores[:, 1]))
 
-    return float(np.mean(list(ThreadExecutor(workers).run(told, both, engine)))) if both else float("nan")
-
-
-def _codes_column(name: str, codes: npt.NDArray[Any]) -> Column:
-    levels = tuple(map(str, range(int(codes.max()) + 1)))
-    return Column(name, pa.chunked_array([pa.array(codes, pa.int32())]), levels)
+    return float(np.mean(list(ThreadExecutor(workers).run(area, both, engine)))) if both else float("nan")
 
 
 def _nearness(problem: Problem, made: Problem, validated: Problem, seed: int) -> dict[str, Any]:
@@ -199,12 +195,12 @@ def _nearness(problem: Problem, made: Problem, validated: Problem, seed: int) ->
     distances: dict[str, dict[str, float]] = {}
     for name, rows in parts.items():
         some = generator.permutation(rows)[:MOST_ROWS]
-        found = nearest_distances(positions[some], positions[:n_known])
-        median, low = np.quantile(found, [0.5, 0.05]).tolist()
+        nearest = nearest_distances(positions[some], positions[:n_known])
+        median, low = np.quantile(nearest, [0.5, 0.05]).tolist()
         distances[name] = {"median": median, "lowest_twentieth": low}
     distances["ratio"] = {
-        which: own / distances["held_out"][which] if distances["held_out"][which] > 0 else float("nan")
-        for which, own in distances["made"].items()
+        which: distance / distances["held_out"][which] if distances["held_out"][which] > 0 else float("nan")
+        for which, distance in distances["made"].items()
     }
     return {"distances": distances, "copies": copies}
 

@@ -20,15 +20,8 @@ from fado._memory import check_room_for
 from fado._messages import insert_parameters, list_names, warn_user
 from fado._typing import Bools, Floats, Integers
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
-from fado.interventions import BaseIntervention, TrainingSet, warn_of_small
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    Groups,
-    Labels,
-    Problem,
-    check_min_group_size,
-    read_problem,
-)
+from fado.interventions import REQUESTS, BaseIntervention, TrainingSet, warn_of_small
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, read_problem
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
@@ -133,11 +126,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
 
     uses_values = True
     _sampling_type = "over-sampling"
-    __metadata_request__fit_resample: ClassVar = {
-        "sensitive_features": True,
-        "unknown": True,
-        "valuation": True,
-    }
+    __metadata_request__fit_resample: ClassVar = REQUESTS
     synthetic_: npt.NDArray[np.bool_]
     parents_: npt.NDArray[np.intp]
     sensitive_features_: Any
@@ -202,8 +191,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             The given rows in their order, then the made rows, in the types that were passed. A pandas index
             that counts from 0 is continued; otherwise made rows have the index labels of their parents.
         """
-        fitted = copy.copy(self)
-        fitted.fit(
+        fitted = copy.copy(self).fit(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -212,14 +200,13 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             sample_weight=sample_weight,
             groups=groups,
         )
-        target, pos_label = self._target(y), self.pos_label
         problem = read_problem(
             X,
-            target,
+            self._target(y),
             sensitive_features,
             unknown=unknown,
             sample_weight=sample_weight,
-            pos_label=pos_label,
+            pos_label=self.pos_label,
         )
         parents, donors = fitted.parents_, None
         rows = np.concatenate([np.arange(problem.n_rows), parents])
@@ -229,7 +216,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         resampled = take_more_rows(X, rows, donors)
         named = any(position is not None for position in problem.positions)
         fitted.sensitive_features_ = attributes_of(sensitive_features, resampled, rows, named=named)
-        self.__dict__ = fitted.__dict__
+        self.__dict__.update(vars(fitted))
         return resampled, take_more_rows(y, rows)
 
     _fit_resample = fit_resample  # required by imbalanced-learn
@@ -252,7 +239,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         compared = groups.compared(self.min_group_size)
         cells = Cells.of(labels, groups, compared, sample_weight)
         if self.sampling_strategy is not None:
-            plan = counts_asked_for(cells, self.sampling_strategy)
+            plan = read_counts(cells, self.sampling_strategy)
         elif compared.sum() < 2:
             plan = Plan(np.zeros_like(cells.rows))
         elif labels.positive is None:
@@ -264,20 +251,20 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
 
     def _warn(self, cells: Cells, plan: Plan) -> None:
         """Warn about what a user would not expect."""
-        names, asked = cells.groups.names, self.sampling_strategy is not None
-        if len(names) == 1 and not asked:
+        names, by_counts = cells.groups.names, self.sampling_strategy is not None
+        if len(names) == 1 and not by_counts:
             warn_user(
                 f"There is only one group ({names[0]}), so there is no other rate to match: no row is made. "
                 "Pass protected attributes as `sensitive_features`."
             )
-        elif not cells.compared.all() and not asked and self.strength > 0:
+        elif not cells.compared.all() and not by_counts and self.strength > 0:
             warn_of_small(
                 cells.groups,
                 self.min_group_size,
                 outcome="no rows are made there, and their rates are not used",
                 alone="no row is made",
             )
-        elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
+        elif not (by_counts or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
             warn_user(
                 "The groups' positive rates are equal, or too close for `strength` to change one by a whole "
                 "row: no row is made."
@@ -288,16 +275,16 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
                 "of rows matches a rate of 1, so its rate is not used. Merge it with another group."
             )
         if plan.childless:
-            told = list_names([cells.name(*cell) for cell in plan.childless])
-            warn_user(f"There are no rows with {told} to make others from: none are made there.")
+            without = list_names([cells.name(*cell) for cell in plan.childless])
+            warn_user(f"There are no rows with {without} to make others from: none are made there.")
         made, there = int(plan.made.sum()), int(cells.rows.sum())
-        if made > there and not asked:
+        if made > there and not by_counts:
             warn_user(
                 f"{made:,} rows are made from {there:,} to match the highest rate. Merge the group that has "
                 "it with another if it is small, or lower `strength`."
             )
 
-    def _learned(
+    def _fitted(
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         parents = np.asarray(chosen.parents)
@@ -306,7 +293,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         weights = None
         if sample_weight is not None:
             weights = np.r_[sample_weight, cells.mean_weight[labels.codes[parents], groups.codes[parents]]]
-        return super()._learned(chosen, labels, groups, sample_weight) | {
+        return super()._fitted(chosen, labels, groups, sample_weight) | {
             "parents_": parents,
             "synthetic_": np.arange(len(labels.codes) + len(parents)) >= len(labels.codes),
             "sampling_strategy_": dict(zip(labels.classes, counts.tolist(), strict=True)),
@@ -315,7 +302,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         }
 
     def _utilities(
-        self, problem: Problem, valuation: Any, given: dict[str, Any]
+        self, problem: Problem, valuation: Any, arguments: dict[str, Any], utility: Any = None
     ) -> tuple[Any, Floats | None]:
         _, plan = self._plan(problem.labels, problem.groups, problem.sample_weight)
         needed = int(plan.made.sum()) * (_BYTES_OF_A_ROW + _BYTES_OF_AN_ENTRY * problem.table.n_columns)
@@ -326,8 +313,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             return None, None  # no rows will be made, so no values are needed
         if self.utility is None and not problem.protected:
             alone = clone(self).set_params(utility=LinearUtility(alpha=1.0))  # there are no groups
-            return alone._utilities(problem, valuation, given)
-        return super()._utilities(problem, valuation, given)
+            return alone._utilities(problem, valuation, arguments)
+        return super()._utilities(problem, valuation, arguments, utility)
 
     def _check_settings(self) -> None:
         check_share("strength", self.strength)
@@ -361,12 +348,11 @@ class Cells:
         shape = len(labels.classes), len(groups)
         cell = labels.codes.astype(np.int64) * shape[1] + groups.codes
         rows, weight = (
-            np.bincount(cell, own, minlength=shape[0] * shape[1]).reshape(shape)
-            for own in (None, sample_weight)
+            np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
+            for weights in (None, sample_weight)
         )
-        return cls(
-            rows, weight.astype(np.float64), labels.classes, groups, compared, sample_weight is not None
-        )
+        weighted = sample_weight is not None
+        return cls(rows, weight.astype(np.float64), labels.classes, groups, compared, weighted)
 
     @property
     def mean_weight(self) -> Floats:
@@ -407,8 +393,8 @@ def fill_positives(cells: Cells, positive: int, strength: float) -> Plan:
     number = float if cells.weighted else Fraction  # fractions are exact
     rates: dict[int, Any] = {}
     for group in np.flatnonzero(cells.compared & (positives + negatives > 0)).tolist():
-        own = number(positives[group])
-        rates[group] = own / (own + number(negatives[group]))
+        present = number(positives[group])
+        rates[group] = present / (present + number(negatives[group]))
     unmatched = tuple(group for group, rate in rates.items() if negatives[group] <= 0)
     matched = {group: rate for group, rate in rates.items() if group not in unmatched}
     made = np.zeros_like(cells.rows)
@@ -446,10 +432,10 @@ def fill_labels(cells: Cells, strength: float) -> Plan:
     made = np.zeros_like(cells.rows)
     childless = []
     for group in np.flatnonzero(cells.compared & (cells.weight.sum(axis=0) > 0)).tolist():
-        own = cells.weight[:, group]
-        wanted = own / own.sum() + strength * (shares - own / own.sum())
-        there = own > 0
-        short = np.max(own[there] / wanted[there]) * wanted - own
+        weight = cells.weight[:, group]
+        wanted = weight / weight.sum() + strength * (shares - weight / weight.sum())
+        there = weight > 0
+        short = np.max(weight[there] / wanted[there]) * wanted - weight
         for label in np.flatnonzero(short > 0).tolist():
             if there[label]:
                 made[label, group] = round(short[label] / cells.mean_weight[label, group])
@@ -458,56 +444,42 @@ def fill_labels(cells: Cells, strength: float) -> Plan:
     return Plan(made, childless=tuple(childless))
 
 
-def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
+def read_counts(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
     """Read the final numbers of rows of labels, or of labels in groups."""
-    made, asked = np.zeros_like(cells.rows), np.zeros(cells.rows.shape, dtype=bool)
+    made, named = np.zeros_like(cells.rows), np.zeros(cells.rows.shape, dtype=bool)
+    titles = cells.groups.titles
     for key, count in strategy.items():
         in_group = isinstance(key, tuple)
-        label = _label_of(cells, key[0] if in_group else key)
-        told = f"sampling_strategy[{key!r}]"
-        counted = np.array([_group_of(cells, key)]) if in_group else np.arange(len(cells.groups))
+        name, setting = key[0] if in_group else key, f"sampling_strategy[{key!r}]"
+        if name not in cells.labels:
+            has = list_names(list(map(repr, cells.labels)))
+            raise ValueError(f"`sampling_strategy` names {name!r}, which is not one of the labels {has}.")
+        if in_group and (len(key) != 2 or str(key[1]) not in titles):
+            has = list_names([repr(title) for title in titles])
+            raise ValueError(
+                f"`sampling_strategy` has the key {key!r}: it must be a label, or a pair of a label and one "
+                f"of the groups {has}."
+            )
+        label = cells.labels.index(name)
+        counted = np.array([titles.index(str(key[1]))]) if in_group else np.arange(len(cells.groups))
         here = counted if in_group else np.flatnonzero(cells.compared & (cells.weight[label] > 0))
-        if asked[label, counted].any():
+        if named[label, counted].any():
             raise ValueError(f"`sampling_strategy` asks twice for label {cells.labels[label]!r}: ask once.")
-        asked[label, counted] = True
+        named[label, counted] = True
         present = int(cells.rows[label, counted].sum())
-        short = check_count(told, count, 0, MOST_ROWS) - present
+        short = check_count(setting, count, 0, MOST_ROWS) - present
         if short < 0:
             raise ValueError(
-                f"`{told}` is {count}, and there are {present} such rows already: rows are never dropped. "
+                f"`{setting}` is {count}, and there are {present} such rows already: rows are never dropped. "
                 "Ask for as many or more."
             )
         weight = cells.weight[label, here]
         if short and not weight.sum() > 0:
             where = cells.name(label, here[0]) if in_group else f"label {key!r}"
-            raise ValueError(f"There are no rows with {where} to make others from: leave `{told}` out.")
-        if short:
-            made[label, here] = _shared_out(short, weight)
+            raise ValueError(f"There are no rows with {where} to make others from: leave `{setting}` out.")
+        if short:  # in proportion to weights; the rest goes to the largest remainders
+            exact = short * weight / weight.sum()
+            shares: Integers = np.floor(exact).astype(np.int64)
+            shares[np.argsort(shares - exact, kind="stable")[: short - int(shares.sum())]] += 1
+            made[label, here] = shares
     return Plan(made)
-
-
-def _shared_out(count: int, weight: Floats) -> Integers:
-    """Divide rows in proportion to weights; the rest goes to the largest remainders."""
-    exact = count * weight / weight.sum()
-    shares: Integers = np.floor(exact).astype(np.int64)
-    last = np.argsort(shares - exact, kind="stable")[: count - int(shares.sum())]
-    shares[last] += 1
-    return shares
-
-
-def _label_of(cells: Cells, label: Any) -> int:
-    if label not in cells.labels:
-        has = list_names(list(map(repr, cells.labels)))
-        raise ValueError(f"`sampling_strategy` names {label!r}, which is not one of the labels {has}.")
-    return cells.labels.index(label)
-
-
-def _group_of(cells: Cells, key: tuple[Any, ...]) -> int:
-    titles = cells.groups.titles
-    if len(key) != 2 or str(key[1]) not in titles:
-        has = list_names([repr(title) for title in titles])
-        raise ValueError(
-            f"`sampling_strategy` has the key {key!r}: it must be a label, or a pair of a label and one of "
-            f"the groups {has}."
-        )
-    return titles.index(str(key[1]))

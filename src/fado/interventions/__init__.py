@@ -3,9 +3,8 @@
 Names that are imported `as` themselves are for the other packages of FADO, not for users.
 """
 
+from fado.interventions._base import REQUESTS as REQUESTS
 from fado.interventions._base import BaseIntervention, NoIntervention, TrainingSet
-from fado.interventions._base import row_utilities as row_utilities
-from fado.interventions._base import value_rows as value_rows
 from fado.interventions._base import warn_of_small as warn_of_small
 from fado.interventions._changes import FilesChange, GroupChange
 from fado.interventions._estimator import FairlearnGrid, ReweighedEstimator

@@ -29,6 +29,8 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
+REQUESTS = {"sensitive_features": True, "unknown": True, "valuation": True}  # by metadata routing
+
 
 @dataclass(frozen=True)
 class TrainingSet:
@@ -108,11 +110,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     uses_values: ClassVar[bool] = False
     changes: ClassVar[Literal["rows", "weights"]] = "rows"
 
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "unknown": True,
-        "valuation": True,
-    }
+    _counts_cells: bool = True  # if not, labels and groups are not used, and may be numeric
+    __metadata_request__fit: ClassVar = REQUESTS
     training_set_: TrainingSet
 
     @insert_parameters()
@@ -149,39 +148,31 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
             of both weights.
         """
         self._check_settings()
-        problem = read_problem(
-            X,
-            self._target(y),
-            sensitive_features,
-            unknown=unknown,
-            sample_weight=sample_weight,
-            groups=groups,
-            pos_label=getattr(self, "pos_label", None),
-        )
+        arguments = {
+            "X": X,
+            "y": self._target(y),
+            "sensitive_features": sensitive_features,
+            "unknown": unknown,
+            "sample_weight": sample_weight,
+            "groups": groups,
+        }
+        problem = read_problem(**arguments, pos_label=getattr(self, "pos_label", None))
         labels, members = no_cells(problem.n_rows)
         if self._counts_cells:
             labels, members = problem.labels, problem.groups
             warn_of_unknown(problem.protected)
-        utilities, learned = None, {}
+        utilities, fitted = None, {}
         if self.uses_values:
-            given = {
-                "X": X,
-                "y": self._target(y),
-                "sensitive_features": sensitive_features,
-                "unknown": unknown,
-                "sample_weight": sample_weight,
-                "groups": groups,
-            }
-            learned["valuation_"], utilities = self._utilities(problem, valuation, given)
+            fitted["valuation_"], utilities = self._utilities(problem, valuation, arguments)
         generator = check_random_state(sklearn_seed(getattr(self, "random_state", None)))
         chosen = self._choose(labels, members, utilities, problem.sample_weight, generator)
-        learned |= self._learned(chosen, labels, members, problem.sample_weight)
+        fitted |= self._fitted(chosen, labels, members, problem.sample_weight)
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
         note_features(self, problem.table)
-        self.__dict__.update(learned)
+        self.__dict__.update(fitted)
         return self
 
-    def _learned(
+    def _fitted(
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         """Return what was chosen as fitted attributes."""
@@ -231,25 +222,33 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     def _check_settings(self) -> None:
         """Refuse invalid settings before anything is computed."""
 
-    @property
-    def _counts_cells(self) -> bool:
-        """Whether labels and groups are used; if not, the target and attributes may be numeric."""
-        return True
-
     def _target(self, y: Any) -> Any:
         """Return the target as one column."""
         return y
 
     def _utilities(
-        self, problem: Problem, valuation: Any, given: dict[str, Any]
+        self, problem: Problem, valuation: Any, arguments: dict[str, Any], utility: Any = None
     ) -> tuple[Any, Floats | None]:
-        """Return the values, passed in or computed, and every row's utility; None if no row needs one."""
-        checked_utility(self.utility)  # before rows are valued, which takes time
-        if valuation is None:
+        """Return the values, passed in or computed, and every row's utility; None if no row needs one.
+
+        `arguments` are those of `fit`; a `utility` is used instead of the intervention's own.
+        """
+        utility = checked_utility(self.utility if utility is None else utility)
+        if valuation is None:  # last, as it takes time
             settings = {name: getattr(self, name) for name in ("n_jobs", "progress") if hasattr(self, name)}
             seed = getattr(self, "random_state", None)
-            valuation = value_rows(self.valuator, problem, given, seed, **settings)
-        return valuation, row_utilities(self.utility, valuation, problem)
+            valuation = value_rows(self.valuator, problem, arguments, seed, **settings)
+        if not hasattr(valuation, "protected"):
+            raise TypeError(
+                f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
+                "`valuation_`, or make one with `Valuation.from_probabilities`."
+            )
+        check_alignment(valuation, problem)
+        utilities = utilities_of(utility, valuation, problem.n_rows)
+        unknown = np.flatnonzero(~np.isfinite(utilities))
+        if len(unknown):
+            raise no_utilities(len(unknown), problem.n_rows, int(unknown[0]))
+        return valuation, utilities
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -299,31 +298,13 @@ class NoIntervention(BaseIntervention):
 
 
 def value_rows(
-    valuator: Any, problem: Problem, given: dict[str, Any], random_state: Any, **settings: Any
+    valuator: Any, problem: Problem, arguments: dict[str, Any], random_state: Any, **settings: Any
 ) -> Any:
-    """Value the rows of a problem with a clone of a valuator.
+    """Return the values of the rows of a problem by a clone of a valuator, any object with `fit`.
 
-    Parameters
-    ----------
-    valuator : valuator or None
-        Any object with `fit` and `valuation_`. None means ``OutOfBagEntropy()``.
-    problem : Problem
-        The rows, for valuators of this package.
-    given : dict
-        What the user passed, ``X``, ``y`` and the keywords of `fit`, for other valuators.
-    random_state : int, RandomState or None
-        The seed for a valuator without one.
-    **settings
-        Settings of the valuator that is used for None.
-
-    Returns
-    -------
-    Valuation
-
-    Raises
-    ------
-    ValueError
-        If `given` has a `sample_weight` or `groups` that the valuator's `fit` does not accept.
+    None is an `OutOfBagEntropy` of the `settings`; `random_state` is for a valuator without one. Those of
+    other packages get the `arguments` of the intervention's `fit`, and are refused if they take no weights or
+    groups that were passed.
     """
     check_instance("valuator", valuator)
     if valuator is not None and not hasattr(valuator, "fit"):
@@ -334,53 +315,16 @@ def value_rows(
         valuator.set_params(random_state=random_state)
     if isinstance(valuator, BaseValuator) and type(valuator).fit is BaseValuator.fit:
         return valuator.fit_problem(problem).valuation_
-    told = {name: value for name, value in given.items() if value is not None}
-    taken = inspect.signature(valuator.fit).parameters
-    takes_all = any(own.kind is own.VAR_KEYWORD for own in taken.values())
+    passed = {name: value for name, value in arguments.items() if value is not None}
+    accepted = inspect.signature(valuator.fit).parameters
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
     for name in ("sample_weight", "groups"):
-        if name in told and name not in taken and not takes_all:
+        if name in passed and name not in accepted and not takes_all:
             raise ValueError(
                 f"{type(valuator).__name__}.fit takes no `{name}`: value the rows first and pass the "
                 "`valuation`, or use a valuator that accepts it."
             )
-    return valuator.fit(told.pop("X"), told.pop("y"), **told).valuation_
-
-
-def row_utilities(utility: Any, valuation: Any, problem: Problem) -> Floats:
-    """Return the utility of every row.
-
-    Parameters
-    ----------
-    utility : utility, function of a valuation, or None
-        None means ``LinearUtility()``.
-    valuation : Valuation
-        The values of the problem's rows.
-    problem : Problem
-        The rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-
-    Raises
-    ------
-    TypeError
-        If `utility` is not a function, or `valuation` not a valuation.
-    ValueError
-        If the valuation is for other rows, or a row has no utility.
-    """
-    utility = checked_utility(utility)
-    if not hasattr(valuation, "protected"):
-        raise TypeError(
-            f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
-            "`valuation_`, or make one with `Valuation.from_probabilities`."
-        )
-    check_alignment(valuation, problem)
-    utilities = utilities_of(utility, valuation, problem.n_rows)
-    unknown = np.flatnonzero(~np.isfinite(utilities))
-    if len(unknown):
-        raise no_utilities(len(unknown), problem.n_rows, int(unknown[0]))
-    return utilities
+    return valuator.fit(passed.pop("X"), passed.pop("y"), **passed).valuation_
 
 
 def checked_utility(utility: Any) -> Any:
@@ -422,8 +366,8 @@ def warn_of_small(groups: Groups, min_group_size: int, *, outcome: str, alone: s
     compared = groups.compared(min_group_size)
     if compared.all():
         return
-    if told := groups.tell_small("not compared", min_group_size):
-        warn_user(f"{told}: {outcome}. `min_group_size=0` compares them too.")
+    if sentence := groups.tell_small("not compared", min_group_size):
+        warn_user(f"{sentence}: {outcome}. `min_group_size=0` compares them too.")
     if compared.sum() < 2:
         left = [groups.names[group] for group in np.flatnonzero(compared).tolist()]
         only = f"Only group {left[0]} is" if left else "No group is"

@@ -79,8 +79,8 @@ class GroupChange:
     def joined(cls, title: str, changes: Sequence[GroupChange], *, reason: str = "") -> GroupChange:
         """Add up several groups under one title."""
         sums: dict[str, Any] = {}
-        for name in [own.name for own in fields(cls)][2:]:
-            parts = [getattr(own, name) for own in changes]
+        for name in [field.name for field in fields(cls)][2:]:
+            parts = [getattr(change, name) for change in changes]
             sums[name] = None if None in parts else sum(parts)
         return cls(title, reason, **sums)
 
@@ -143,15 +143,15 @@ def change_of(
         codes, positive = groups.codes[rows], labels.codes[rows] == labels.positive
         kept += np.bincount(codes[factors[rows] > 0], minlength=len(groups))
         before = np.ones(len(codes)) if weights is None else weights[rows]
-        for total, own in zip(sums, (before, before * factors[rows]), strict=True):
-            for each, amounts in zip(total, (own, own**2, own * positive), strict=True):
+        for total, weight in zip(sums, (before, before * factors[rows]), strict=True):
+            for each, amounts in zip(total, (weight, weight**2, weight * positive), strict=True):
                 each += np.bincount(codes, amounts, len(groups))
     columns = [sizes, kept, *sums.transpose(1, 0, 2).reshape(6, -1)]  # as `GroupChange` has them
     if labels.positive is None:
         columns = columns[:-2]
     reasons = groups.reasons(min_group_size)
     changes = [
-        GroupChange(groups.titles[group], reasons[group], *(own[group].item() for own in columns))
+        GroupChange(groups.titles[group], reasons[group], *(column[group].item() for column in columns))
         for group in np.argsort(-sizes, kind="stable").tolist()
     ]
     label = None if labels.positive is None else labels.classes[labels.positive]

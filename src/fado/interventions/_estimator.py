@@ -23,9 +23,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from fado._checks import check_choice, check_instance, check_share
 from fado._compat import get_tags
 from fado._messages import insert_parameters
-from fado._typing import Floats
 from fado.engine import explaining_missing_in_table
-from fado.interventions._base import BaseIntervention, TrainingSet
+from fado.interventions._base import REQUESTS, BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
 
 CONSTRAINTS = ("FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds")
@@ -106,11 +105,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
            [0.67, 0.33]])
     """
 
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "unknown": True,
-        "valuation": True,
-    }
+    __metadata_request__fit: ClassVar = REQUESTS
 
     def __init__(self, estimator: Any, reweigher: Any) -> None:
         self.estimator = estimator
@@ -160,16 +155,30 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
             )
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        told = {"sensitive_features": sensitive_features, "valuation": valuation}
+        to_reweigher = {"sensitive_features": sensitive_features, "valuation": valuation}
         if unknown is not None:
-            told["unknown"] = unknown
-        if sample_weight is not None and _requests_weights(self.reweigher):
-            told["sample_weight"] = sample_weight
-        reweigher = clone(self.reweigher).fit(X, y, **told)
-        weights = _product(reweigher.sample_weight_, sample_weight)
-        learnt = _labels_to_learn(reweigher, y)
+            to_reweigher["unknown"] = unknown
+        requests = get_routing_for_object(self.reweigher).fit.requests
+        if sample_weight is not None and requests.get("sample_weight") is True:
+            to_reweigher["sample_weight"] = sample_weight
+        reweigher = clone(self.reweigher).fit(X, y, **to_reweigher)
+        weights = reweigher.sample_weight_
+        incoming = weights_of(sample_weight, len(weights))
+        if incoming is not None:
+            with np.errstate(over="ignore"):
+                weights = weights * incoming
+            if not np.isfinite(weights).all() or not weights.any():
+                raise ValueError(
+                    "`sample_weight` times the reweigher's weights is zero in every row, or too large for a "
+                    "float."
+                )
+        changed = getattr(getattr(reweigher, "training_set_", None), "labels", None)
+        if changed is not None:
+            labels = labels_of(target_column(y, len(changed)), getattr(reweigher, "pos_label", None))
+            positive = labels.positive or 0  # there are two labels, or none could be changed
+            y = np.array([labels.classes[1 - positive], labels.classes[positive]])[changed.astype(int)]
         with explaining_missing_in_table(self.estimator, X):
-            estimator = clone(self.estimator).fit(X, learnt, sample_weight=weights, **fit_params)
+            estimator = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 
@@ -207,35 +216,6 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
         return tags
-
-
-def _requests_weights(reweigher: Any) -> bool:
-    """Return whether a reweigher requests `sample_weight` by metadata routing."""
-    return get_routing_for_object(reweigher).fit.requests.get("sample_weight") is True
-
-
-def _labels_to_learn(reweigher: Any, y: Any) -> Any:
-    """Return the labels, or those that a reweigher has changed them to."""
-    changed = getattr(getattr(reweigher, "training_set_", None), "labels", None)
-    if changed is None:
-        return y
-    labels = labels_of(target_column(y, len(changed)), getattr(reweigher, "pos_label", None))
-    positive = labels.positive or 0  # there are two labels, or none could be changed
-    return np.array([labels.classes[1 - positive], labels.classes[positive]])[changed.astype(int)]
-
-
-def _product(weights: Floats, sample_weight: Any) -> Floats:
-    """Multiply the reweigher's weights by the user's, and refuse an unusable product."""
-    incoming = weights_of(sample_weight, len(weights))
-    if incoming is None:
-        return weights
-    with np.errstate(over="ignore"):
-        product = weights * incoming
-    if not np.isfinite(product).all() or not product.any():
-        raise ValueError(
-            "`sample_weight` times the reweigher's weights is zero in every row, or too large for a float."
-        )
-    return product
 
 
 class FairlearnGrid(BaseIntervention):
@@ -294,7 +274,14 @@ class FairlearnGrid(BaseIntervention):
     ) -> TrainingSet:
         if sample_weight is not None:
             raise ValueError("fairlearn's grid search does not support `sample_weight`: leave it out.")
-        reductions = _fairlearn()
+        try:
+            import fairlearn.reductions as reductions
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "The intervention `fairlearn_grid` needs fairlearn: install it with `pip install "
+                "'fado-ml[fairlearn]'`.",
+                name=error.name,
+            ) from error
         grid = reductions.GridSearch(
             _Recorder(), getattr(reductions, self.constraint)(), grid_size=_GRID_SIZE
         )
@@ -323,15 +310,3 @@ class _Recorder:
     def predict(self, X: Any) -> Any:
         """Predict every row negative."""
         return np.zeros(len(X))
-
-
-def _fairlearn() -> Any:
-    try:
-        import fairlearn.reductions
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "The intervention `fairlearn_grid` needs fairlearn: install it with `pip install "
-            "'fado-ml[fairlearn]'`.",
-            name=error.name,
-        ) from error
-    return fairlearn.reductions

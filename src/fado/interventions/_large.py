@@ -398,14 +398,14 @@ class _OpenTable:
         if counts_cells:
             _check_classes(variables)
             check_known(attributes)
-        sizes, crossed = np.bincount(combination, minlength=len(joint)), []
+        crossed = []
         occurring = np.array(joint.seen, dtype=np.int64)  # the classes of every combination
         for variable, places in zip(attributes, occurring.T[1:], strict=True):
             if variable.kind == "continuous":
                 continue
             crossed.append(replace(variable, labels=variable.labels[places]))
             if counts_cells and variable.has_missing:
-                missing = int(sizes[crossed[-1].labels == len(variable.classes) - 1].sum())
+                missing = int(joint.sizes[crossed[-1].labels == len(variable.classes) - 1].sum())
                 warn_of_unknown_rows(variable, missing, len(combination))
         groups = group_rows(crossed) if crossed else Groups(np.zeros(len(joint), int), (_ALL,), (_ALL,))
         labels = _labels_of(target, pos_label, counts_cells=counts_cells)

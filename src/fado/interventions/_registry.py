@@ -131,9 +131,9 @@ class Entry:
         shared: dict[str, Any] = {"random_state": random_state}
         if min_group_size is not None:
             shared["min_group_size"] = min_group_size
-        taken = inspect.signature(self.kind).parameters
-        offered = {name: value for name, value in shared.items() if name in taken}
-        return self.kind(**{**offered, **self.fixed, **settings})
+        accepted = inspect.signature(self.kind).parameters
+        shared = {name: value for name, value in shared.items() if name in accepted}
+        return self.kind(**{**shared, **self.fixed, **settings})
 
 
 _ENTRIES: dict[str, Entry] = {}
@@ -174,12 +174,15 @@ def register_intervention(
     """
 
     def register(kind: Class) -> Class:
-        own = key or name.lower().replace(" ", "_").replace("-", "_")
-        known = _ENTRIES.get(own)
+        chosen = key or name.lower().replace(" ", "_").replace("-", "_")
+        known = _ENTRIES.get(chosen)
         if known is not None and known.kind.__qualname__ != kind.__qualname__:
-            raise ValueError(f"There is an intervention called {own!r} already, {known.kind.__qualname__}.")
-        asked = (tuple(settings), dict(fixed or {}), by_default, shape, colour, needs_group)
-        _ENTRIES[own] = Entry(name, own, kind, *asked)
+            raise ValueError(
+                f"There is an intervention called {chosen!r} already, {known.kind.__qualname__}."
+            )
+        _ENTRIES[chosen] = Entry(
+            name, chosen, kind, tuple(settings), dict(fixed or {}), by_default, shape, colour, needs_group
+        )
         return kind
 
     return register

@@ -17,18 +17,9 @@ from fado.interventions._base import (
     BaseIntervention,
     TrainingSet,
     occurring,
-    row_utilities,
-    value_rows,
     warn_of_small,
 )
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    Groups,
-    Labels,
-    Problem,
-    check_min_group_size,
-    mean_one,
-)
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, mean_one
 from fado.utility import LinearUtility
 
 
@@ -230,27 +221,29 @@ class UtilityAwareReweigher(_BaseReweigher):
         self.min_group_size = min_group_size
 
     @property
-    def _counts_cells(self) -> bool:
+    def _counts_cells(self) -> bool:  # type: ignore[override]
         return self.prevalence_correction > 0
 
     def _utilities(
-        self, problem: Problem, valuation: Any, given: dict[str, Any]
+        self, problem: Problem, valuation: Any, arguments: dict[str, Any], utility: Any = None
     ) -> tuple[Any, Floats | None]:
-        if valuation is not None or problem.protected:
-            return super()._utilities(problem, valuation, given)
-        warn_user(
-            "There are no protected attributes to value: weights depend on the value for performance alone. "
-            "Pass protected attributes as `sensitive_features`."
-        )
-        valuation = value_rows(self.valuator, problem, given, self.random_state)
-        return valuation, row_utilities(LinearUtility(alpha=1.0), valuation, problem)
+        if valuation is None and not problem.protected:
+            warn_user(
+                "There are no protected attributes to value: weights depend on the value for performance "
+                "alone. Pass protected attributes as `sensitive_features`."
+            )
+            utility = LinearUtility(alpha=1.0)
+        return super()._utilities(problem, valuation, arguments, utility)
 
     def _choose(
         self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         if utilities is None:
             raise ValueError("Weights by utility need utilities: pass a valuation.")
-        weights = self._base_weights(utilities)
+        if self.scaling == "minmax":
+            weights = self.floor + (1 - self.floor) * minmax(utilities)
+        else:
+            weights = self._unscaled(utilities)
         if self.prevalence_correction > 0:
             logs = self._corrected_logs(weights, labels, groups, sample_weight)
             if self.normalize:
@@ -262,10 +255,8 @@ class UtilityAwareReweigher(_BaseReweigher):
         weights = mean_one(weights) if self.normalize else weights
         return TrainingSet(np.arange(len(weights)), weights)
 
-    def _base_weights(self, utilities: Floats) -> Floats:
-        """Turn utilities into weights, before the correction."""
-        if self.scaling == "minmax":
-            return self.floor + (1 - self.floor) * minmax(utilities)
+    def _unscaled(self, utilities: Floats) -> Floats:
+        """Return utilities as weights, or refuse them."""
         n_negative = int((utilities < 0).sum())
         if n_negative and self.negative == "raise":
             raise ValueError(
@@ -288,9 +279,9 @@ class UtilityAwareReweigher(_BaseReweigher):
         """
         rows, labels, groups = self._compared(labels, groups)
         scale = weights[rows].max(initial=0.0)
-        own = weights[rows] / scale if scale > 0 else weights[rows].copy()
+        scaled = weights[rows] / scale if scale > 0 else weights[rows].copy()
         _warn_of_cells(
-            (_rows_per_cell(groups, labels) > 0) & (_rows_per_cell(groups, labels, own > 0) == 0),
+            (_rows_per_cell(groups, labels) > 0) & (_rows_per_cell(groups, labels, scaled > 0) == 0),
             groups.names,
             labels.classes,
             "All rows with label {} in group {} have the weight 0, which no correction changes: set `floor` "
@@ -299,13 +290,13 @@ class UtilityAwareReweigher(_BaseReweigher):
         with np.errstate(divide="ignore"):  # in place, as there may be many rows
             logs = np.log(weights, out=weights)
             if scale > 0:
-                counted = own if sample_weight is None else own * sample_weight[rows]
+                counted = scaled if sample_weight is None else scaled * sample_weight[rows]
                 factors = _cell_factors(groups.codes, labels.codes, counted, logarithms=True)
                 factors *= float(self.prevalence_correction)
-                np.log(own, out=own)
-                own += factors
-                own += np.log(scale)
-                logs[rows] = own
+                np.log(scaled, out=scaled)
+                scaled += factors
+                scaled += np.log(scale)
+                logs[rows] = scaled
         return logs
 
     def _check_settings(self) -> None:
@@ -360,7 +351,7 @@ def _warn_of_cells(
     marked: npt.NDArray[np.bool_], names: Sequence[str], classes: Sequence[Any], sentence: str
 ) -> None:
     """Warn, once per label, of the groups whose cell is marked."""
-    for label, own in zip(classes, marked.T, strict=True):
-        if own.any():
-            named = list_names([names[group] for group in np.flatnonzero(own).tolist()])
+    for label, groups in zip(classes, marked.T, strict=True):
+        if groups.any():
+            named = list_names([names[group] for group in np.flatnonzero(groups).tolist()])
             warn_user(sentence.format(repr(label), named))

@@ -14,15 +14,8 @@ from imblearn.utils import check_target_type
 from fado._checks import check_share
 from fado._messages import insert_parameters, list_names, warn_user
 from fado._typing import Bools, Floats, Integers
-from fado.interventions._base import BaseIntervention, TrainingSet, occurring, warn_of_small
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    Groups,
-    Labels,
-    Problem,
-    check_min_group_size,
-    take_rows,
-)
+from fado.interventions._base import REQUESTS, BaseIntervention, TrainingSet, occurring, warn_of_small
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, take_rows
 from fado.utility import LinearUtility
 
 _THICK = 20  # a group with less than 1 / _THICK of the compared rows is thin
@@ -84,9 +77,13 @@ class PrevalenceSampling:
             for rows in (positive, ~positive)
         )
         self.compared = groups.compared(min_group_size)
-        self._rates = self._positive_rates()
-        sizes = np.where(self.compared, self.positives + self.negatives, 0)
-        thick = sizes * _THICK >= sizes.sum()
+        sizes = self.positives + self.negatives
+        self._total = float(self.positives.sum() + self.negatives.sum())  # number of rows, or their weight
+        self._rates = {  # of the compared groups with any weight; as fractions if rows are counted
+            group: self._number(self.positives[group]) / self._number(sizes[group])
+            for group in np.flatnonzero(self.compared & (sizes > 0)).tolist()
+        }
+        thick = sizes * _THICK >= np.where(self.compared, sizes, 0).sum()
         self._highest: Any = max(self._rates.values(), default=None)
         self._thick_rate = max((rate for group, rate in self._rates.items() if thick[group]), default=None)
         self._target = self._target_rate()
@@ -175,7 +172,7 @@ class PrevalenceSampling:
         """Warn that thin groups have the highest rate, if matching it drops many rows."""
         total, thick = self._total, self._thick_rate
 
-        def told(amount: float) -> str:
+        def rows(amount: float) -> str:
             if self._weights is not None:
                 return f"{100 * amount / total:.0f} % of the weight"
             return f"{amount:,.0f} of {total:,.0f} rows"
@@ -188,13 +185,13 @@ class PrevalenceSampling:
         subject = f"Group {who}, with {share}, has the highest positive rate, {float(self._highest):.3g}"
         if going < wanted:
             warn_user(
-                f"{subject}: to match it, {told(wanted)} would be dropped, more than half. The target rate "
-                f"is {self.target_rate:.3g} instead, and {told(going)} are dropped. Merge the group with "
+                f"{subject}: to match it, {rows(wanted)} would be dropped, more than half. The target rate "
+                f"is {self.target_rate:.3g} instead, and {rows(going)} are dropped. Merge the group with "
                 "another; `min_group_size=0` matches its rate in any case."
             )
         elif thick is not None and 10 * (going - self._going_at(thick)) > total:
             warn_user(
-                f"{subject}: to match it, {told(going)} are dropped; {told(self._going_at(thick))} would be "
+                f"{subject}: to match it, {rows(going)} are dropped; {rows(self._going_at(thick))} would be "
                 f"dropped to match {float(thick):.3g}, the highest rate of the larger groups. Merge the "
                 "group with another, or lower `strength`."
             )
@@ -206,17 +203,6 @@ class PrevalenceSampling:
             int(group): np.flatnonzero(~self._positive & (self._groups.codes == group))
             for group in np.flatnonzero(self.shrinking)
         }
-
-    @property
-    def _total(self) -> float:
-        """The number of rows, or their total weight."""
-        return float(self.positives.sum() + self.negatives.sum())
-
-    def _positive_rates(self) -> dict[int, Any]:
-        """Return the rates of the compared groups with any weight; as fractions if rows are counted."""
-        sizes = self.positives + self.negatives
-        found = np.flatnonzero(self.compared & (sizes > 0)).tolist()
-        return {group: self._number(self.positives[group]) / self._number(sizes[group]) for group in found}
 
     def _number(self, amount: Any) -> Any:
         """Return a count as an exact fraction, or a weight as it is."""
@@ -246,10 +232,10 @@ class PrevalenceSampling:
     def _kept_at(self, rate: Any) -> Floats:
         """Return per group how many negatives are kept for a rate, or their weight."""
         kept = self.negatives.astype(np.float64)
-        for group, own in self._rates.items() if rate is not None else ():
+        for group, present in self._rates.items() if rate is not None else ():
             positives = self._number(self.positives[group])
             if positives:  # without positives no rate is matched, and all stay
-                target = own + self._exact_strength * (rate - own)
+                target = present + self._exact_strength * (rate - present)
                 left = positives * (1 - target) / target
                 kept[group] = min(round(left) if self._weights is None else left, kept[group])
         return kept
@@ -266,11 +252,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     """Base class of the samplers: the negatives of least utility are dropped first."""
 
     _sampling_type = "clean-sampling"
-    __metadata_request__fit_resample: ClassVar = {
-        "sensitive_features": True,
-        "unknown": True,
-        "valuation": True,
-    }
+    __metadata_request__fit_resample: ClassVar = REQUESTS
     sample_indices_: npt.NDArray[np.integer[Any]]
     sampling_strategy_: dict[Any, int]
     target_rate_: float
@@ -296,7 +278,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         X_resampled, y_resampled
             The rows that are kept, in their order, of the same types as `X` and `y`.
         """
-        return self._fit_resample(
+        self.fit(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -305,21 +287,20 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             sample_weight=sample_weight,
             groups=groups,
         )
+        return take_rows(X, self.sample_indices_), take_rows(y, self.sample_indices_)
 
-    def _learned(
+    _fit_resample = fit_resample  # required by imbalanced-learn
+
+    def _fitted(
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: Floats | None
     ) -> dict[str, Any]:
         counts = np.bincount(labels.codes[chosen.rows], minlength=len(labels.classes))
         sampling = self._sampling(labels, groups, sample_weight)
-        return super()._learned(chosen, labels, groups, sample_weight) | {
+        return super()._fitted(chosen, labels, groups, sample_weight) | {
             "sample_indices_": chosen.rows,
             "sampling_strategy_": dict(zip(labels.classes, counts.tolist(), strict=True)),
             "target_rate_": float("nan") if sampling is None else sampling.target_rate,
         }
-
-    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
-        rows = self.fit(X, y, **params).sample_indices_
-        return take_rows(X, rows), take_rows(y, rows)
 
     def _choose(
         self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
@@ -461,13 +442,13 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         self.min_group_size = min_group_size
 
     def _utilities(
-        self, problem: Problem, valuation: Any, given: dict[str, Any]
+        self, problem: Problem, valuation: Any, arguments: dict[str, Any], utility: Any = None
     ) -> tuple[Any, Floats | None]:
         if valuation is None:
             sampling = self._sampling(problem.labels, problem.groups, problem.sample_weight)
             if sampling is None or not sampling.shrinking.any():
                 return None, None  # no row is dropped, so none needs a value
-        return super()._utilities(problem, valuation, given)
+        return super()._utilities(problem, valuation, arguments, utility)
 
 
 @insert_parameters(UtilityAwarePrevalenceSampler)

@@ -122,7 +122,7 @@ class EvaluatedRows:
     @property
     def group_probabilities(self) -> tuple[Floats, Floats]:
         """Each row's group probabilities, if its label is negative and if it is positive; needs a fit."""
-        return self.once("groups", self._asked(self._group_probabilities, "models of the groups"))
+        return self.once("groups", _present(self._group_probabilities, "models of the groups"))
 
     @property
     def known_groups(self) -> Integers:
@@ -144,7 +144,7 @@ class EvaluatedRows:
     @property
     def training(self) -> KnownRows:
         """The training rows, scored by models of folds that they are not in; takes a fit for each fold."""
-        return self.once("training", self._asked(self._training, "training rows"))
+        return self.once("training", _present(self._training, "training rows"))
 
     def teach(self, numbers: Floats, weights: Floats | None = None) -> Floats:
         """Train a student, a regressor of the features, on numbers, and predict all rows.
@@ -164,12 +164,12 @@ class EvaluatedRows:
 
     def student(self, numbers: Floats, weights: Floats | None = None) -> tuple[Scorer, Floats]:
         """Do the same as `teach`, and return the student too."""
-        found: tuple[Scorer, Floats] = self._asked(self._teach, "training rows")(numbers, weights)
-        return found
+        student: tuple[Scorer, Floats] = _present(self._teach, "training rows")(numbers, weights)
+        return student
 
     def scorers(self) -> tuple[Scorer, Scorer]:
         """Return the model of the label and the model of the groups; needs their fits."""
-        return self._asked(self._scorers, "models")()
+        return _present(self._scorers, "models")()
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
         """Return the object that was made under a name, or make it."""
@@ -178,11 +178,11 @@ class EvaluatedRows:
                 self._made[name] = make()
             return self._made[name]
 
-    @staticmethod
-    def _asked(given: Callable[..., Any] | None, what: str) -> Callable[..., Any]:
-        if given is None:
-            raise ValueError(f"These rows have no {what}.")
-        return given
+
+def _present(part: Callable[..., Any] | None, what: str) -> Callable[..., Any]:
+    if part is None:
+        raise ValueError(f"These rows have no {what}.")
+    return part
 
 
 class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,17 +43,15 @@ class CsvForm:
         later rows may have fractions.
     row_bytes : float
         The average number of bytes of a row.
+    block_bytes : int
+        The number of bytes that are read at once.
     """
 
     separator: str
     decimal_point: str
     schema: pa.Schema
     row_bytes: float
-
-    @property
-    def block_bytes(self) -> int:
-        """The number of bytes that are read at once."""
-        return max(_BLOCK, min(_FIRST, round(_LEAST_ROWS * self.row_bytes)))
+    block_bytes: int
 
 
 @dataclass(frozen=True)
@@ -126,8 +123,8 @@ class Source:
     @property
     def n_rows(self) -> int | None:
         """The number of rows; None before those of CSV files are counted."""
-        known = [file.n_rows for file in self.files if file.n_rows is not None]
-        return sum(known) if len(known) == len(self.files) else None
+        counts = [file.n_rows for file in self.files]
+        return None if None in counts else sum(count or 0 for count in counts)
 
     @property
     def about_rows(self) -> int:
@@ -144,14 +141,23 @@ class Source:
         """
         parts: list[SourcePart] = []
         first: int | None = 0
+
+        def add(file: SourceFile, row_groups: range | None, n_rows: int | None) -> None:
+            nonlocal first
+            parts.append(SourcePart(len(parts), file, row_groups, first, n_rows))
+            first = None if first is None or n_rows is None else first + n_rows
+
         for file in self.files:
-            runs = [None] if file.form is not None else _runs(file.row_groups, most_rows)
-            for groups in runs:
-                n_rows = file.n_rows
-                if groups is not None:
-                    n_rows = sum(file.row_groups[groups.start : groups.stop])
-                parts.append(SourcePart(len(parts), file, groups, first, n_rows))
-                first = None if first is None or n_rows is None else first + n_rows
+            if file.form is not None:
+                add(file, None, file.n_rows)
+            start = n_rows = 0
+            for place, size in enumerate(file.row_groups):
+                if n_rows and n_rows + size > most_rows:
+                    add(file, range(start, place), n_rows)
+                    start, n_rows = place, 0
+                n_rows += size
+            if n_rows:
+                add(file, range(start, len(file.row_groups)), n_rows)
         return tuple(parts)
 
     def blocks(
@@ -170,13 +176,24 @@ class Source:
         most_rows : int, optional
             The size of every block but the last. None reads row groups, or blocks of a CSV file.
         """
-        schema = self._selected(columns)
-        _check_unchanged(part.file)
-        if part.file.form is not None:
-            found = _csv_blocks(part.file.path, part.file.form, self.schema, schema.names)
+        schema, file = self.schema, part.file
+        if columns is not None:
+            wanted, names = set(columns), set(schema.names)
+            for name in columns:
+                if name not in names:
+                    raise ValueError(f"There is no column {name!r}" + closest_names(name, schema.names))
+            schema = pa.schema([field for field in schema if field.name in wanted])
+        try:
+            state = file.path.stat()
+        except OSError as error:
+            raise ValueError(f"{str(file.path)!r} cannot be read any more: {error.strerror}.") from error
+        if (state.st_size, state.st_mtime_ns) != (file.size, file.modified):
+            raise ValueError(f"{str(file.path)!r} has changed while the table was read: start again.")
+        if file.form is not None:
+            tables = _csv_blocks(file.path, file.form, self.schema, schema.names)
         else:
-            found = _parquet_blocks(part, schema.names, most_rows)
-        united = (_as_united(part.file.path, table, schema) for table in found if table.num_rows)
+            tables = _parquet_blocks(part, schema.names, most_rows)
+        united = (_as_united(file.path, table, schema) for table in tables if table.num_rows)
         yield from united if most_rows is None else in_blocks(united, most_rows)
 
     def rows(self, columns: Sequence[str] | None, block_rows: int) -> Iterator[pa.Table]:
@@ -210,15 +227,6 @@ class Source:
         ]
         n_rows, file = max(units, key=lambda unit: unit[0])
         return file.path, n_rows, round(n_rows * self.bytes_per_row)
-
-    def _selected(self, columns: Sequence[str] | None) -> pa.Schema:
-        if columns is None:
-            return self.schema
-        wanted, names = set(columns), set(self.schema.names)
-        for name in columns:
-            if name not in names:
-                raise ValueError(f"There is no column {name!r}" + closest_names(name, self.schema.names))
-        return pa.schema([field for field in self.schema if field.name in wanted])
 
 
 def open_source(paths: _files.Paths) -> Source:
@@ -271,8 +279,8 @@ def _opened(path: Path) -> tuple[SourceFile, pa.Schema]:
         if _files.ending_of(path) == ".csv":
             return (file, pa.schema([])) if not file.size else _opened_csv(file)
         with _files.opened_parquet(path) as parquet:
-            told = parquet.metadata
-            groups = tuple(told.row_group(place).num_rows for place in range(told.num_row_groups))
+            footer = parquet.metadata
+            groups = tuple(footer.row_group(place).num_rows for place in range(footer.num_row_groups))
             return replace(file, n_rows=sum(groups), row_groups=groups), parquet.schema_arrow
     except OSError as error:
         raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
@@ -292,27 +300,18 @@ def _opened_csv(file: SourceFile) -> tuple[SourceFile, pa.Schema]:
     _files.check_distinct(file.path, table.column_names)
     if not table.num_rows:
         return file, pa.schema([])
-    schema = pa.schema([(name, _open_type(table.column(name))) for name in table.column_names])
-    form = CsvForm(separator, decimal_point, schema, min(file.size, _FIRST) / table.num_rows)
-    return replace(file, n_rows=table.num_rows if file.size <= _FIRST else None, form=form), schema
-
-
-def _open_type(column: pa.ChunkedArray) -> pa.DataType:
-    """Return the type for a whole column, given its first entries."""
-    if not kinds.is_integer(column.type):
-        return column.type
-    known = [abs(end) for end in pc.min_max(column).as_py().values() if end is not None]
-    return pa.float64() if max(known, default=0) <= _LARGEST_WHOLE else column.type
-
-
-def _check_unchanged(file: SourceFile) -> None:
-    """Refuse a file that has changed since the table was opened."""
-    try:
-        state = file.path.stat()
-    except OSError as error:
-        raise ValueError(f"{str(file.path)!r} cannot be read any more: {error.strerror}.") from error
-    if (state.st_size, state.st_mtime_ns) != (file.size, file.modified):
-        raise ValueError(f"{str(file.path)!r} has changed while the table was read: start again.")
+    fields = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        type_ = column.type
+        if kinds.is_integer(type_):  # later rows may have fractions
+            ends = [abs(end) for end in pc.min_max(column).as_py().values() if end is not None]
+            type_ = pa.float64() if max(ends, default=0) <= _LARGEST_WHOLE else type_
+        fields.append((name, type_))
+    row_bytes = min(file.size, _FIRST) / table.num_rows
+    block_bytes = max(_BLOCK, min(_FIRST, round(_LEAST_ROWS * row_bytes)))
+    form = CsvForm(separator, decimal_point, pa.schema(fields), row_bytes, block_bytes)
+    n_rows = table.num_rows if file.size <= _FIRST else None
+    return replace(file, n_rows=n_rows, form=form), form.schema
 
 
 def _parquet_blocks(part: SourcePart, names: list[str], most_rows: int | None) -> Iterator[pa.Table]:
@@ -327,7 +326,7 @@ def _parquet_blocks(part: SourcePart, names: list[str], most_rows: int | None) -
 
 def _csv_blocks(path: Path, form: CsvForm, schema: pa.Schema, columns: list[str]) -> Iterator[pa.Table]:
     """Yield a CSV file's rows in the types of a schema; lines within a cell end by a line feed."""
-    types = {own.name: pa.string() if kinds.is_large_string(own.type) else own.type for own in schema}
+    types = {field.name: pa.string() if kinds.is_large_string(field.type) else field.type for field in schema}
     parse, convert = _files.csv_options(form.separator, form.decimal_point)
     convert.column_types, convert.include_columns = types, columns
     with _files.parsing(path):
@@ -338,14 +337,14 @@ def _csv_blocks(path: Path, form: CsvForm, schema: pa.Schema, columns: list[str]
                         block = _with_plain_line_ends(pa.Table.from_batches([batch]))
                         yield _files.with_missing_cells(path, block)
         except pa.ArrowInvalid as error:
-            found = _MISFIT.search(str(error))
-            if found is None:
+            misfit = _MISFIT.search(str(error))
+            if misfit is None:
                 raise
-            name = form.schema.names[int(found[1])]
-            row = f" in row {int(found[2]) - 1:,}" if found[2] else ""  # the line of names is Arrow's first
+            name = form.schema.names[int(misfit[1])]
+            row = f" in row {int(misfit[2]) - 1:,}" if misfit[2] else ""  # Arrow's first is the line of names
             word = _WORDS.get(str(types[name]), str(types[name]))
             raise ValueError(
-                f"Column {name!r} of {str(path)!r} holds {found[3]!r}{row}, where the first rows of the "
+                f"Column {name!r} of {str(path)!r} holds {misfit[3]!r}{row}, where the first rows of the "
                 f"files hold {word}: correct the entry, or save the table as Parquet, which states the "
                 "type of each column."
             ) from error
@@ -381,21 +380,11 @@ def in_blocks(tables: Iterable[pa.Table], most_rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _runs(sizes: Sequence[int], most: int) -> Iterator[range]:
-    """Split row groups into runs of at most `most` rows, or of one row group."""
-    ends = [0, *accumulate(sizes)]
-    start = 0
-    for stop in range(1, len(sizes) + 1):
-        if stop == len(sizes) or ends[stop + 1] - ends[start] > most:
-            if ends[stop] > ends[start]:
-                yield range(start, stop)
-            start = stop
-
-
 def _united_schema(schemas: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
     """Return types that fit every file, or explain which file and column differ."""
     plain = [
-        (path, pa.schema([(own.name, _plain_type(own.type)) for own in schema])) for path, schema in schemas
+        (path, pa.schema([(field.name, _plain_type(field.type)) for field in schema]))
+        for path, schema in schemas
     ]
     first_path, first = plain[0]
     names = set(first.names)
@@ -413,14 +402,17 @@ def _united_schema(schemas: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
         if added:
             differences.append(f"{str(path)!r} has {list_names(added)}, which {str(first_path)!r} has not")
     for name in first.names:
-        found = [(path, schema.field(name)) for path, schema in plain if name in schema.names]
-        known = [(path, own) for path, own in found if not kinds.is_null(own.type)]
-        differences += [
-            f"column {name!r} holds {_word(own.type)} in {str(path)!r} and {_word(known[0][1].type)} in "
-            f"{str(known[0][0])!r}"
-            for path, own in known
-            if not _unite(own, known[0][1])
-        ]
+        typed = [(path, schema.field(name)) for path, schema in plain if name in schema.names]
+        typed = [(path, field) for path, field in typed if not kinds.is_null(field.type)]
+        for path, field in typed:
+            known_path, known = typed[0]
+            try:
+                pa.unify_schemas([pa.schema([field]), pa.schema([known])], promote_options="permissive")
+            except pa.ArrowTypeError:
+                differences.append(
+                    f"column {name!r} holds {_word(field.type)} in {str(path)!r} and {_word(known.type)} in "
+                    f"{str(known_path)!r}"
+                )
     raise ValueError(
         f"The files differ in their columns: {list_names(differences, most=4)}. Give them the same "
         "columns of the same types, or name only those that belong together."
@@ -434,15 +426,6 @@ def _plain_type(type_: pa.DataType) -> pa.DataType:
     if is_text(type_):
         return pa.large_string()  # the offsets of others end at two gigabytes
     return pa.float64() if kinds.is_decimal(type_) or kinds.is_float16(type_) else type_
-
-
-def _unite(first: pa.Field, second: pa.Field) -> bool:
-    """Return whether one type fits both."""
-    try:
-        pa.unify_schemas([pa.schema([first]), pa.schema([second])], promote_options="permissive")
-    except pa.ArrowTypeError:
-        return False
-    return True
 
 
 def _word(type_: pa.DataType) -> str:

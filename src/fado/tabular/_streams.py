@@ -278,10 +278,10 @@ def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
     [(('clerk', 'nurse'), [0.0, 1.0]), (None, [40.0, 20.0])]
     """
     path = path.resolve()  # other processes may have another working directory
-    told = json.dumps([[column.name, column.levels] for column in table.columns])
-    names = [f"f{place}" for place in range(table.n_columns)]  # their own may repeat
+    levels = json.dumps([[column.name, column.levels] for column in table.columns])
+    names = [f"f{place}" for place in range(table.n_columns)]  # those of columns may repeat
     whole = pa.table([column.data for column in table.columns], names=names).combine_chunks()
-    whole = whole.replace_schema_metadata({_LEVELS: told})
+    whole = whole.replace_schema_metadata({_LEVELS: levels})
     with (
         replacing(path, "The table for the cluster's workers", tidy=False) as temporary,
         pa.ipc.new_file(str(temporary), whole.schema) as writer,
@@ -300,10 +300,10 @@ def _from_shelf(path: str, rows: npt.NDArray[np.integer[Any]] | None) -> Shelved
         raise ValueError(
             f"{path!r} cannot be read by this worker: the cluster's workers must see the same files."
         ) from error
-    told = json.loads(table.schema.metadata[_LEVELS])
+    described = json.loads(table.schema.metadata[_LEVELS])
     columns = tuple(
         Column(name, data, None if levels is None else tuple(levels))
-        for (name, levels), data in zip(told, table.columns, strict=True)
+        for (name, levels), data in zip(described, table.columns, strict=True)
     )
     whole = ShelvedTable(Path(path), columns)
     return whole if rows is None else whole.take(rows)

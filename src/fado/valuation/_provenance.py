@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._records import encode, is_number, record_from, shorten
+from fado._records import encode, record_from, shorten
 
 NEW_ROWS = ", new rows"  # ends the algorithm of values whose models have not learnt from the rows
 FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
@@ -18,7 +18,6 @@ _WHAT = "the values' description"
 _SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
 _OFF = 1e-6  # by which the sum of probabilities of another's model may be off
 _MOST_FITS = 2**31 - 1
-_AMOUNTS = ("largest_error", "trees", "learning_rates")
 _RULES = {
     "standard_error": ("standard errors", 0.0, None),
     "agreement": ("agreements", 0.0, 1.0),
@@ -66,16 +65,16 @@ class Scale:
     @classmethod
     def from_dict(cls, content: Any) -> Scale:
         """Read what `to_dict` returned; anything else raises a ValueError."""
-        if not isinstance(content, Mapping) or not isinstance(content.get("meaning"), str):
-            raise ValueError(f"A scale must be a mapping with a `meaning`, got {shorten(content)}.")
-        ends = {name: content.get(name) for name in ("low", "high", "neutral")}
-        for name, end in ends.items():
-            if end is not None and not is_number(end):
-                raise ValueError(f"A scale's `{name}` must be a number or null, got {shorten(end)}.")
-        low, high = ends["low"], ends["high"]
-        if low is not None and high is not None and low >= high:
-            raise ValueError(f"A scale's `low` must be below its `high`, got {low} and {high}.")
-        return cls(content["meaning"], **ends)
+        try:
+            low, high, neutral = (
+                None if content[name] is None else float(content[name]) for name in ("low", "high", "neutral")
+            )
+            return cls(str(content["meaning"]), low, high, neutral)
+        except (TypeError, KeyError, ValueError, OverflowError) as error:
+            raise ValueError(
+                "A scale must be a mapping with `meaning`, `low`, `high` and `neutral`, got "
+                f"{shorten(content)}."
+            ) from error
 
 
 ENTROPY = Scale("entropy of the predicted classes: how uncertain models are", 0.0, 1.0, None)
@@ -222,22 +221,10 @@ class Provenance:
         """
         if not isinstance(content, Mapping):
             raise ValueError(f"{_WHAT} must be a mapping, got {shorten(content)}.")
-        names = {own.name for own in fields(cls)} - {"settings"}
-        told = {name: own for name, own in content.items() if name in names}
-        settings = {str(name): own for name, own in content.items() if name not in names}
-        found = replace(record_from(cls, told, _WHAT), settings=settings)
-        amounts = {name: list((getattr(found, name) or {}).values()) for name in _AMOUNTS}
-        for name, numbers in {"seed": [found.seed or 0], **amounts}.items():
-            if min(numbers, default=0) < 0:
-                raise ValueError(f"`{name}` of {_WHAT} is broken, got {min(numbers)}.")
-        gains = found.split_gains or SplitGains((), {})
-        for name, shares in gains.shares.items():
-            if len(shares) != len(gains.columns) + 1:
-                raise ValueError(
-                    f"`split_gains` of {_WHAT} must have a share per column and one of the target, got "
-                    f"{len(shares)} shares of {shorten(name)} and {len(gains.columns)} columns."
-                )
-        return found
+        names = {field.name for field in fields(cls)} - {"settings"}
+        known = {name: value for name, value in content.items() if name in names}
+        settings = {str(name): value for name, value in content.items() if name not in names}
+        return replace(record_from(cls, known, _WHAT), settings=settings)
 
 
 def of_new_rows(provenance: Provenance, *, y_given: bool) -> Provenance:

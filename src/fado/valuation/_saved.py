@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import warn_user
-from fado._records import is_shallow, shorten
+from fado._records import shorten
 from fado._storage import Manifest, replacing
 from fado.tabular import TARGET, write_csv
 from fado.valuation._provenance import (
@@ -63,13 +63,13 @@ class About:
         """Return the names of the columns by field and variable, in their order."""
         names: dict[tuple[str, str], str] = {}
         taken: set[str] = set()
-        wanted = [(own, variable) for own in self.fields for variable in self.variables]
-        for own, variable in wanted + [(_PROBABILITIES, variable) for variable in self.shapes]:
-            name = variable if own == "values" else f"{variable}.{own}"
+        columns = [(field, variable) for field in self.fields for variable in self.variables]
+        for field, variable in columns + [(_PROBABILITIES, variable) for variable in self.shapes]:
+            name = variable if field == "values" else f"{variable}.{field}"
             while name in taken:
                 name += "_"
             taken.add(name)
-            names[own, variable] = name
+            names[field, variable] = name
         return names
 
     def describe(self) -> bytes:
@@ -92,16 +92,19 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     if ending == ".csv" and probabilities:
         warn_user("A CSV file keeps no probabilities: save the valuation as .parquet to keep them.")
         probabilities = {}
-    shapes = {name: probabilities[name].shape[1:] for name in valuation.variables if name in probabilities}
+    ordered = [name for name in valuation.variables if name in probabilities]
+    shapes = {name: probabilities[name].shape[1:] for name in dict.fromkeys([*ordered, *probabilities])}
     about = About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance, shapes)
     names = about.column_names()
     if ending == ".csv":
         _check_csv(about)
-    arrays = {field: {own: valuation.field(field, own) for own in about.variables} for field in about.fields}
+    arrays = {
+        field: {name: valuation.field(field, name) for name in about.variables} for field in about.fields
+    }
     try:
         _check_arrays(arrays, about)
-        told = {name: list(own.shape[1:]) for name, own in probabilities.items()}
-        for name in _shapes(told, about.variables, about.provenance):
+        _check_shapes(about)
+        for name in shapes:
             check_probabilities(names[_PROBABILITIES, name], probabilities[name])
     except ValueError as error:
         raise ValueError(f"The valuation cannot be saved: {error}") from error
@@ -140,7 +143,7 @@ def read(path: str | os.PathLike[str]) -> Valuation:
             arrays.setdefault(field, {})[variable] = numbers
         _check_arrays(arrays, about)
     if "counts" in arrays:
-        arrays["counts"] = {name: own.astype(np.int32) for name, own in arrays["counts"].items()}
+        arrays["counts"] = {name: counts.astype(np.int32) for name, counts in arrays["counts"].items()}
     return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
 
 
@@ -225,11 +228,11 @@ def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 def _check_csv(about: About) -> None:
     """Refuse to write what would be read as something else: a CSV file has only the names of its columns."""
-    told = _guessed(list(about.column_names().values()))
+    guessed = _guessed(list(about.column_names().values()))
     if (
-        told is None
-        or (told.variables, told.fields) != (about.variables, about.fields)
-        or any(told.scales[name].is_unit != own.is_unit for name, own in about.scales.items())
+        guessed is None
+        or (guessed.variables, guessed.fields) != (about.variables, about.fields)
+        or any(guessed.scales[name].is_unit != scale.is_unit for name, scale in about.scales.items())
     ):
         raise ValueError(
             "A CSV file keeps neither scales nor odd names, and would be read as other values: save the "
@@ -257,8 +260,7 @@ def _read_table(path: Path, ending: str) -> tuple[pa.Table, About]:
         with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             about = _described((file.schema_arrow.metadata or {}).get(METADATA_KEY))
-            n_columns = len(about.fields) * len(about.variables) + len(about.shapes)
-            if len(names) != n_columns or names != list(about.column_names().values()):
+            if names != list(about.column_names().values()):
                 raise ValueError("its columns do not match its description.")
             return file.read(), about
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -267,68 +269,53 @@ def _read_table(path: Path, ending: str) -> tuple[pa.Table, About]:
         raise ValueError(f"it is not a {what} file, or it is damaged: {first}") from error
 
 
-def _described(told: bytes | None) -> About:
+def _described(description: bytes | None) -> About:
     """Read the description of a file."""
-    if told is None:
+    if description is None:
         raise ValueError("it has no description of its values.")
     try:
-        content = json.loads(told)
-        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate is no text
-    except (ValueError, RecursionError) as error:
+        content = json.loads(description)
+        layout = content["format"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError("the description of its values is not JSON that can be read.") from error
-    if not isinstance(content, Mapping) or not is_shallow(content):
-        raise ValueError("the description of its values must be a mapping, and not deeply nested.")
-    layout = content.get("format")
     if layout != _FORMAT:
         raise ValueError(f"it is in format {shorten(layout)}, and this release reads {_FORMAT}.")
-    variables, fields, scales = (content.get(name) for name in ("variables", "fields", "scales"))
-    if not _are_names(variables) or variables[0] != "y":
-        raise ValueError("its `variables` must be distinct names, 'y' first.")
-    if not _are_names(fields) or fields != [field for field in FIELDS if field in fields]:
-        raise ValueError(f"its `fields` must be some of {', '.join(FIELDS)}, in this order.")
-    if fields[0] != "values":
-        raise ValueError("its `fields` must hold 'values'.")
-    provenance = Provenance.from_dict(content.get("metadata"))
-    if not isinstance(scales, Mapping) or set(scales) != set(variables):
-        raise ValueError("its `scales` must hold one scale for every variable.")
-    read = {name: Scale.from_dict(scales[name]) for name in variables}
-    return About(
-        variables, fields, read, provenance, _shapes(content.get(_PROBABILITIES), variables, provenance)
-    )
-
-
-def _shapes(given: Any, variables: Sequence[str], provenance: Provenance) -> dict[str, tuple[int, ...]]:
-    """Read the shapes of a row's probabilities: (K,) for the target, (K, G) for an attribute."""
-    if given is None or given == {}:
-        return {}
-    if (
-        not isinstance(given, Mapping)
-        or not set(given) <= set(variables)
-        or not all(_are_counts(own, 1 if name == TARGET else 2) for name, own in given.items())
-        or any(own[0] != given.get(TARGET, [0])[0] for own in given.values())
-    ):
-        raise ValueError(
-            "its `probabilities` must state how many classes 'y' has and, for an attribute, this and how "
-            "many groups it has."
+    try:
+        variables, shapes = list(content["variables"]), content.get(_PROBABILITIES) or {}
+        about = About(
+            variables,
+            [str(field) for field in content["fields"]],
+            {name: Scale.from_dict(content["scales"][name]) for name in variables},
+            Provenance.from_dict(content["metadata"]),
+            {name: tuple(shapes[name]) for name in shapes},
         )
-    for name, own in given.items():
-        note = provenance.variables.get(name)
-        if note is not None and note.classes and len(note.classes) != own[-1]:
+        about.column_names()
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the description of its values is not complete ({error!r}).") from error
+    if variables[:1] != [TARGET] or len(set(variables)) != len(variables):
+        raise ValueError("its `variables` must be distinct names, 'y' first.")
+    if about.fields != [field for field in FIELDS if field == "values" or field in about.fields]:
+        raise ValueError(f"its `fields` must be some of {', '.join(FIELDS)}, in this order, 'values' first.")
+    _check_shapes(about)
+    return about
+
+
+def _check_shapes(about: About) -> None:
+    """Check the shapes of a row's probabilities: (K,) for the target, (K, G) for an attribute."""
+    n_labels = about.shapes.get(TARGET, (0,))
+    for name, shape in about.shapes.items():
+        fits = len(n_labels) == 1 and shape[:1] == n_labels and len(shape) == (1 if name == TARGET else 2)
+        if not fits or name not in about.variables:
             raise ValueError(
-                f"its `probabilities` of {shorten(name)} are of {own[-1]} classes, and it names "
+                "its `probabilities` must state how many classes 'y' has and, for an attribute, this and how "
+                "many groups it has."
+            )
+        note = about.provenance.variables.get(name)
+        if note is not None and note.classes and len(note.classes) != shape[-1]:
+            raise ValueError(
+                f"its `probabilities` of {shorten(name)} are of {shape[-1]} classes, and it names "
                 f"{len(note.classes)}."
             )
-    return {name: tuple(given[name]) for name in variables if name in given}
-
-
-def _are_counts(given: Any, how_many: int) -> bool:
-    counts = isinstance(given, list) and all(type(own) is int and own > 1 for own in given)
-    return counts and len(given) == how_many
-
-
-def _are_names(given: Any) -> TypeGuard[list[str]]:
-    names = isinstance(given, list) and all(isinstance(name, str) for name in given)
-    return names and 0 < len(set(given)) == len(given)
 
 
 def _guessed(names: Sequence[str]) -> About | None:
@@ -375,7 +362,7 @@ class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
         """Return the same of some rows; only a little of the others is in memory at once."""
         places = rows if self._rows is None else self._rows[rows]
         taken = replace(self, _rows=places)
-        taken._read = {name: own[rows] for name, own in self._read.items()}
+        taken._read = {name: array[rows] for name, array in self._read.items()}
         return taken
 
     def __getitem__(self, variable: str) -> npt.NDArray[Any]:
@@ -391,20 +378,20 @@ class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
 
     def _column(self, variable: str) -> npt.NDArray[Any]:
         """Read one column of all parts."""
-        found = np.empty(self.n_rows, dtype=np.int32 if self._field == "counts" else np.float64)
+        array = np.empty(self.n_rows, dtype=np.int32 if self._field == "counts" else np.float64)
         order = None if self._rows is None else np.argsort(self._rows, kind="stable")
-        wanted = None if self._rows is None else self._rows[order]
+        rows = None if self._rows is None else self._rows[order]
         first, names = 0, {variable: self._columns[variable]}
         for part in self._parts:
             for batch in _batches(part, self._field, names, self._scales, _ROWS_AT_A_TIME):
                 numbers = batch[variable]
-                if wanted is None or order is None:
-                    found[first : first + len(numbers)] = numbers
+                if rows is None or order is None:
+                    array[first : first + len(numbers)] = numbers
                 else:
-                    start, stop = np.searchsorted(wanted, [first, first + len(numbers)])
-                    found[order[start:stop]] = numbers[wanted[start:stop] - first]
+                    start, stop = np.searchsorted(rows, [first, first + len(numbers)])
+                    array[order[start:stop]] = numbers[rows[start:stop] - first]
                 first += len(numbers)
-        return found
+        return array
 
 
 def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], bytes | None]:
@@ -422,11 +409,6 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], byt
         name = repr(str(part.path))
         if not part.path.is_file():
             raise ValueError(f"{name} is missing: the valuation is not complete.")
-        n_rows = _footer(part.path).num_rows
-        if n_rows != part.n_rows:
-            raise ValueError(
-                f"{name} has {n_rows:,} rows and should have {part.n_rows:,}: it is of another valuation."
-            )
         if footer_digest(part.path) != part.digest:
             raise ValueError(
                 f"{name} is another part, of another valuation, or damaged: put back the original file, or "
@@ -440,22 +422,19 @@ def value_blocks(
 ) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
     """Yield the values of all rows by variable, in blocks of one size across parts."""
     held: list[dict[str, npt.NDArray[np.float64]]] = []
-    n_held = 0
     for part in parts:
         for batch in _batches(part, "values", names, scales, block_rows):
             held.append(batch)
-            n_held += len(batch[TARGET])
-            if n_held >= block_rows:
+            if sum(len(block[TARGET]) for block in held) >= block_rows:
                 joined = _joined(held)
-                yield {name: own[:block_rows] for name, own in joined.items()}
-                held = [{name: own[block_rows:] for name, own in joined.items()}]
-                n_held -= block_rows
-    if n_held:
+                yield {name: array[:block_rows] for name, array in joined.items()}
+                held = [{name: array[block_rows:] for name, array in joined.items()}]
+    if sum(len(block[TARGET]) for block in held):
         yield _joined(held)
 
 
 def _joined(blocks: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[np.float64]]:
-    return {name: np.concatenate([own[name] for own in blocks]) for name in blocks[0]}
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
 def _batches(
@@ -472,8 +451,10 @@ def _batches(
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(most_rows, [group], list(names.values()), use_threads=False):
                     arrays = {
-                        own: batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-                        for own, name in names.items()
+                        variable: batch.column(name)
+                        .cast(pa.float64(), safe=False)
+                        .to_numpy(zero_copy_only=False)
+                        for variable, name in names.items()
                     }
                     for variable, numbers in arrays.items():
                         check_field(field, numbers, scales[variable], names[variable], first)

@@ -448,7 +448,7 @@ def test_a_directory_that_was_tampered_with_is_refused(data, whole, tmp_path):
     shutil.copytree(whole, out)
     table = pq.read_table(out / "part-00001.parquet")
     pq.write_table(table.slice(0, 100), out / "part-00001.parquet")
-    with pytest.raises(ValueError, match=r"part-00001\.parquet' has 100 rows and should have 600"):
+    with pytest.raises(ValueError, match=r"part-00001\.parquet' is another part"):
         Valuation.load(out)
     wrong = table.set_column(0, "y", [np.full(600, 7.0)])
     pq.write_table(wrong, out / "part-00001.parquet")

@@ -86,7 +86,7 @@ def test_blocks_tell_what_the_whole_tells(name, step):
     labels, classes = LABELS[name], Classes(name)
     for start in range(0, len(labels), step):
         classes.add(column_from(name, np.array(labels[start : start + step], dtype=object)))
-    found, whole = classes.variable(), variable_from(column_from(name, labels))
+    found, whole = classes.numbered(), variable_from(column_from(name, labels))
     assert (found.kind, found.classes, found.has_missing) == (whole.kind, whole.classes, whole.has_missing)
     assert [type(own) for own in found.classes] == [type(own) for own in whole.classes]
 
@@ -95,7 +95,7 @@ def test_numbers_that_show_late_that_they_are_none():
     classes = Classes("y")
     assert classes.add(column_from("y", [2.0, 1.0, 2.0])).tolist() == [0, 1, 0]
     assert classes.add(column_from("y", np.arange(500.0))).tolist() == [0] * 500
-    assert classes.variable().kind == "continuous"
+    assert classes.numbered().kind == "continuous"
 
 
 def test_too_many_classes_are_refused():

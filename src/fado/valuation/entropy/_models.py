@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fado._messages import closest_names, insert_parameters, list_names
+from fado._messages import closest_names, insert_parameters
 from fado._progress import tracked
 from fado._records import decode, encode, label_from, label_to
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
@@ -22,19 +21,9 @@ from fado._typing import Floats
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.execution import ThreadExecutor, n_workers
-from fado.tabular import (
-    TARGET,
-    UNSEEN,
-    Column,
-    Problem,
-    Table,
-    Variable,
-    label_codes,
-    match_names,
-    protected_columns,
-    target_column,
-)
+from fado.tabular import Problem, Table, Variable
 from fado.valuation._base import target_pattern
+from fado.valuation._new_rows import Labels, read_labels, table_of
 from fado.valuation._probabilities import (
     KeptModel,
     RowsToScore,
@@ -46,8 +35,6 @@ from fado.valuation._probabilities import (
 from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance, of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._fits import VariableResult
-
-Labels = npt.NDArray[Any]
 
 ROWS_AT_A_TIME = 1 << 15  # that one worker scores
 SAVED = Manifest(name="models.json", kind="fado valuation models", layout=1, what="set of models")
@@ -101,18 +88,19 @@ class ValuationModels:
     @property
     def variables(self) -> list[str]:
         """The variables' names: ``"y"``, then the protected attributes."""
-        return [own.variable.name for own in self.kept]
+        return [kept.variable.name for kept in self.kept]
 
     @property
     def n_models(self) -> dict[str, int]:
         """How many models each variable has."""
-        return {own.variable.name: len(own.models) for own in self.kept}
+        return {kept.variable.name: len(kept.models) for kept in self.kept}
 
     @property
     def scales(self) -> dict[str, Any]:
         """The scale of each variable's values."""
         return {
-            own.variable.name: ENTROPY if own.variable.kind == "classes" else CLOSENESS for own in self.kept
+            kept.variable.name: ENTROPY if kept.variable.kind == "classes" else CLOSENESS
+            for kept in self.kept
         }
 
     def __repr__(self) -> str:
@@ -166,11 +154,11 @@ class ValuationModels:
             If a column that a model has seen is missing, or `y` has a label that no model has learnt.
         """
         table = table_of(X)
-        variables = [own.variable for own in self.kept]
+        variables = [kept.variable for kept in self.kept]
         labels = read_labels(y, sensitive_features, table, variables, self.provenance, unknown)
-        parts = list(_run(score_rows, table, labels, self.kept, n_jobs, show=progress))
+        chunks = list(_run(score_rows, table, labels, self.kept, n_jobs, show=progress))
         arrays: dict[str, Any] = {
-            field: {name: np.concatenate([own[field][name] for own in parts]) for name in self.variables}
+            field: {name: np.concatenate([chunk[field][name] for chunk in chunks]) for name in self.variables}
             for field in FIELDS
         }
         target = self.kept[0].variable
@@ -205,12 +193,12 @@ class ValuationModels:
         ValueError
             If there are no models of the variable, or it is continuous.
         """
-        own = self._of(variable)
-        if own.variable.kind != "classes":
+        models = self._of(variable)
+        if models.variable.kind != "classes":
             raise ValueError(f"{variable!r} is a number, which has no probabilities of classes.")
         table = table_of(X)
-        labels = read_labels(y, None, table, [each.variable for each in self.kept], self.provenance)
-        kept = (own,) if own is self.kept[0] else (self.kept[0], own)
+        labels = read_labels(y, None, table, [models.variable for models in self.kept], self.provenance)
+        kept = (models,) if models is self.kept[0] else (self.kept[0], models)
         return np.concatenate(list(_run(mean_probabilities, table, labels, kept, n_jobs, show=False)))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
@@ -232,12 +220,31 @@ class ValuationModels:
         schemas: list[Any] = []
         files: dict[str, bytes] = {}
         variables = []
-        for number, own in enumerate(self.kept):
-            models = [
-                _describe(model, f"{number}-{place}", schemas, files)
-                for place, model in enumerate(own.models)
-            ]
-            variables.append({**_describe_variable(own), "models": models})
+        for number, kept in enumerate(self.kept):
+            models = []
+            for place, model in enumerate(kept.models):
+                plain, content = model.scorer.parts()
+                if "schema" in plain:
+                    if plain["schema"] not in schemas:
+                        schemas.append(plain["schema"])
+                    plain = {**plain, "schema": schemas.index(plain["schema"])}
+                if model.scorer.kind in ENDINGS:
+                    files[f"{number}-{place}.{ENDINGS[model.scorer.kind]}"] = content
+                training_mean = model.training_mean.hex()
+                models.append({"bag": model.bag, "training_mean": training_mean, "scorer": plain})
+            variables.append(
+                {
+                    "name": kept.variable.name,
+                    "kind": kept.variable.kind,
+                    "classes": [label_to(label) for label in kept.variable.classes],
+                    "has_missing": kept.variable.has_missing,
+                    "excluded": sorted(kept.variable.excluded),
+                    "sees_target": kept.variable.sees_target,
+                    "furthest": kept.furthest.hex(),
+                    "largest_error": kept.largest_error.hex(),
+                    "models": models,
+                }
+            )
         with replacing_directory(final, "The models") as temporary:
             for name, content in files.items():
                 write_file(temporary / name, content, "A model")
@@ -256,9 +263,9 @@ class ValuationModels:
             )
 
     def _of(self, variable: str) -> VariableModels:
-        for own in self.kept:
-            if own.variable.name == variable:
-                return own
+        for models in self.kept:
+            if models.variable.name == variable:
+                return models
         raise ValueError(
             f"The models have learnt no variable {variable!r}{closest_names(variable, self.variables)}"
         )
@@ -287,14 +294,6 @@ def digest_of_target(target: Variable) -> str:
     return hashlib.blake2b(np.ascontiguousarray(target.labels).data, digest_size=16).hexdigest()
 
 
-def table_of(X: Any) -> Table:
-    """Read new rows; there must be at least one."""
-    table = X if isinstance(X, Table) else Table.from_input(X)
-    if table.n_rows == 0:
-        raise ValueError("`X` has 0 row(s) (n_samples = 0): there is nothing to value; give at least one.")
-    return table
-
-
 def _run(
     function: Any,
     table: Table,
@@ -304,115 +303,25 @@ def _run(
     *,
     show: bool,
 ) -> Iterator[Any]:
-    """Run a function for all rows part by part, in threads."""
+    """Run a function for all rows chunk by chunk, in threads; estimators have one thread each."""
     starts = range(0, table.n_rows, ROWS_AT_A_TIME)
     ends = ((start, min(start + ROWS_AT_A_TIME, table.n_rows)) for start in starts)
-    parts = (
+    chunks = (
         RowsToScore(
             table.slice(start, stop),
-            {name: own[start:stop] for name, own in labels.items()},
+            {name: codes[start:stop] for name, codes in labels.items()},
             f", from row {start:,} on",
         )
         for start, stop in ends
     )
-    with _one_thread_each(kept):
-        done = ThreadExecutor(n_workers(n_jobs)).run(function, parts, kept)
+    limits: AbstractContextManager[Any] = nullcontext()
+    if any(model.scorer.kind == "sklearn" for models in kept for model in models.models):
+        from threadpoolctl import threadpool_limits
+
+        limits = threadpool_limits(1)
+    with limits:
+        done = ThreadExecutor(n_workers(n_jobs)).run(function, chunks, kept)
         yield from tracked(done, len(starts), what=f"parts of {ROWS_AT_A_TIME:,} rows", show=show)
-
-
-def _one_thread_each(kept: Sequence[VariableModels]) -> AbstractContextManager[Any]:
-    """Limit estimators to one thread each, for all worker threads at once."""
-    if all(model.scorer.kind != "sklearn" for own in kept for model in own.models):
-        return nullcontext()
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
-
-
-def read_labels(
-    y: Any,
-    sensitive_features: Any,
-    table: Table,
-    variables: Sequence[Variable],
-    provenance: Provenance,
-    unknown: Any = None,
-) -> dict[str, Labels]:
-    """Read the known labels of new rows, with the names and unknown values of the rows that were learnt."""
-    target, *protected = variables
-    found = {}
-    if y is not None:
-        found[target.name] = _target_labels(target, target_column(y, table.n_rows))
-    values = provenance.unknown if unknown is None else unknown
-    columns = [column for column, _ in protected_columns(sensitive_features, table, values)]
-    names, known = [column.name for column in columns], [variable.name for variable in protected]
-    unnamed = not (provenance.names_given and all(column.named for column in columns))
-    listed = f"they know {list_names([repr(name) for name in known])}" if known else "they know none"
-    places = match_names(
-        names,
-        known,
-        by_name=len(names) != len(known) or not unnamed,
-        counts="",
-        lacking=lambda name: (
-            f"`sensitive_features` names {name!r}, a protected attribute that the models have not learnt "
-            f"({listed}){closest_names(name, known)}"
-        ),
-    )
-    for place, column in zip(places, columns, strict=True):
-        found[protected[place].name] = _protected_labels(protected[place], column)
-    return found
-
-
-def known_labels(variable: Variable, column: Column) -> Labels:
-    """Encode labels with the codes that models learnt; numbers are returned unchanged.
-
-    Examples
-    --------
-    >>> from fado.tabular import column_from, variable_from
-    >>> sex = variable_from(column_from("sex", ["m", "f"]))
-    >>> known_labels(sex, column_from("sex", ["f", "m", "x", None]))
-    array([ 0,  1, -1, -2], dtype=int32)
-    """
-    if variable.kind == "continuous":
-        if column.levels is not None:
-            raise ValueError(
-                f"The labels of {variable.name!r} hold text, and its models learnt numbers: convert them."
-            )
-        return column.numbers()
-    if variable.has_missing:
-        return label_codes(column, variable.classes[:-1], missing=len(variable.classes) - 1)
-    return label_codes(column, variable.classes)
-
-
-def _target_labels(target: Variable, column: Column) -> Labels:
-    labels = known_labels(target, column)
-    if target.kind == "classes" and (labels == UNSEEN).any():
-        codes, entries = column.encode()
-        strange = column.label_of(entries[codes[np.argmax(labels == UNSEEN)]])
-        shown = list_names([repr(label) for label in target.classes])
-        raise ValueError(
-            f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): correct "
-            "it, or leave `y` out."
-        )
-    return labels
-
-
-def _protected_labels(attribute: Variable, column: Column) -> Labels:
-    """Encode the labels of an attribute; raise an error if all are new and of another type."""
-    labels = known_labels(attribute, column)
-    if attribute.kind == "continuous":
-        return labels
-    codes, entries = column.encode()
-    told = codes >= 0
-    if told.any() and (labels[told] == UNSEEN).all():
-        strange = column.label_of(entries[codes[told][0]])
-        if isinstance(strange, str) is not isinstance(attribute.classes[0], str):
-            shown = list_names([repr(label) for label in attribute.classes])
-            raise ValueError(
-                f"`sensitive_features` holds the label {strange!r} of {attribute.name!r}, whose labels are "
-                f"{shown}: give it the same type, or leave the attribute out."
-            )
-    return labels
 
 
 def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
@@ -456,115 +365,46 @@ def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     >>> int((models.value(X)["y"] != valuator.value(X)["y"]).sum())  # differences
     0
     """
-    folder, told = Path(directory), SAVED.open(directory)
+    folder, manifest = Path(directory), SAVED.open(directory)
     try:
-        return _models_of(folder, told)
-    except DamagedError as error:
-        raise ValueError(str(error)) from error.__cause__
+        kept = tuple(
+            _variable_from(folder, manifest, number, entry)
+            for number, entry in enumerate(manifest["variables"])
+        )
+        provenance = Provenance.from_dict(decode(manifest["provenance"]))
+        return ValuationModels(kept, manifest["n_rows"], manifest["target"], provenance)
+    except DamagedError:
+        raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise ValueError(f"{str(folder / SAVED.name)!r} cannot be read as models: {error}") from error
 
 
-def _describe(model: KeptModel, name: str, schemas: list[Any], files: dict[str, bytes]) -> dict[str, Any]:
-    """Describe a model; its columns and its content are added to `schemas` and `files`."""
-    plain, content = model.scorer.parts()
-    if "schema" in plain:
-        if plain["schema"] not in schemas:
-            schemas.append(plain["schema"])
-        plain = {**plain, "schema": schemas.index(plain["schema"])}
-    if model.scorer.kind in ENDINGS:
-        files[f"{name}.{ENDINGS[model.scorer.kind]}"] = content
-    return {"bag": model.bag, "training_mean": model.training_mean.hex(), "scorer": plain}
-
-
-def _describe_variable(own: VariableModels) -> dict[str, Any]:
-    variable = own.variable
-    return {
-        "name": variable.name,
-        "kind": variable.kind,
-        "classes": [label_to(label) for label in variable.classes],
-        "has_missing": variable.has_missing,
-        "excluded": sorted(variable.excluded),
-        "sees_target": variable.sees_target,
-        "furthest": own.furthest.hex(),
-        "largest_error": own.largest_error.hex(),
-    }
-
-
-def _models_of(folder: Path, told: Mapping[str, Any]) -> ValuationModels:
-    """Make the models that a manifest describes."""
-    read: set[str] = set()
-    kept = []
-    for number, entry in enumerate(told["variables"]):
-        variable = _variable_of(entry)
-        models = []
-        for place, own in enumerate(entry["models"]):
-            model, name = _model_of(folder, told, own, f"{number}-{place}")
-            _check_fits(model, variable)
-            models.append(model)
-            read |= {name} if name else set()
-        ends = [float.fromhex(entry[name]) for name in ("furthest", "largest_error")]
-        if not models or not all(0 < end < np.inf for end in ends):
-            raise ValueError(f"its description of the models of {variable.name!r} is broken.")
-        kept.append(VariableModels(variable, tuple(models), *ends))
-    if set(told["files"]) != read:
-        raise ValueError("its list of files is not that of its models.")
-    _check_variables(kept)
-    n_rows, digest = told["n_rows"], told["target"]
-    if type(n_rows) is not int or n_rows < 1 or not isinstance(digest, str):
-        raise ValueError("its description of the training rows is broken.")
-    return ValuationModels(tuple(kept), n_rows, digest, Provenance.from_dict(decode(told["provenance"])))
-
-
-def _model_of(
-    folder: Path, told: Mapping[str, Any], own: Mapping[str, Any], name: str
-) -> tuple[KeptModel, str]:
-    """Read one model, and return the name of its file; empty if it needs none."""
-    plain = dict(own["scorer"])
-    if "schema" in plain:
-        plain["schema"] = _entry(told["schemas"], plain["schema"])
-    ending = ENDINGS.get(plain["kind"])
-    file = f"{name}.{ending}" if ending else ""
-    content = SAVED.read_file(folder / file, told["files"].get(file)) if file else b""
-    try:
-        scorer = scorer_from(plain, content)
-    except ValueError as error:
-        raise DamagedError(f"{str(folder / (file or SAVED.name))!r} cannot be read: {error}") from error
-    bag = own["bag"]
-    if type(bag) is not int or bag < 0:
-        raise ValueError("the number of a bag is broken.")
-    return KeptModel(bag, scorer, float.fromhex(own["training_mean"])), file
-
-
-def _entry(schemas: Any, number: Any) -> Any:
-    if type(number) is not int or not 0 <= number < len(schemas):
-        raise ValueError("its description of a model's columns is broken.")
-    return schemas[number]
-
-
-def _variable_of(entry: Mapping[str, Any]) -> Variable:
-    name, kind, classes = entry["name"], entry["kind"], tuple(map(label_from, entry["classes"]))
-    flags = entry["has_missing"], entry["sees_target"]
-    fits = len(classes) >= 2 if kind == "classes" else kind == "continuous" and not classes
-    if not isinstance(name, str) or not fits or not all(isinstance(own, bool) for own in flags):
-        raise ValueError("its description of a variable is broken.")
-    excluded = frozenset(int(j) for j in entry["excluded"])
-    return Variable(name, kind, np.zeros(0), classes, excluded, flags[1], flags[0])
-
-
-def _check_fits(model: KeptModel, variable: Variable) -> None:
-    """Raise an error for a model of another number of classes, or one that sees hidden columns."""
-    scorer = model.scorer
-    if scorer.n_classes != len(variable.classes) or (scorer.sees_target and not variable.sees_target):
-        raise ValueError(f"a model does not fit the variable {variable.name!r}.")
-    if variable.kind == "continuous" and not np.isfinite(model.training_mean):
-        raise ValueError(f"a model of {variable.name!r} has no training mean.")
-
-
-def _check_variables(kept: list[VariableModels]) -> None:
-    names = [own.variable.name for own in kept]
-    if names[:1] != [TARGET] or len(set(names)) != len(names) or kept[0].variable.sees_target:
-        raise ValueError(f"its variables must have different names, {TARGET!r} first.")
-    bags = {model.bag for model in kept[0].models}
-    if any(model.bag not in bags for own in kept for model in own.models):
-        raise ValueError(f"every bag must have a model of {TARGET!r}.")
+def _variable_from(
+    folder: Path, manifest: Mapping[str, Any], number: int, entry: Mapping[str, Any]
+) -> VariableModels:
+    """Read the models of a variable that a manifest describes."""
+    variable = Variable(
+        entry["name"],
+        entry["kind"],
+        np.zeros(0),
+        tuple(map(label_from, entry["classes"])),
+        frozenset(entry["excluded"]),
+        entry["sees_target"],
+        entry["has_missing"],
+    )
+    models = []
+    for place, model in enumerate(entry["models"]):
+        plain = dict(model["scorer"])
+        if "schema" in plain:
+            plain["schema"] = manifest["schemas"][plain["schema"]]
+        file, content = SAVED.name, b""
+        if plain["kind"] in ENDINGS:
+            file = f"{number}-{place}.{ENDINGS[plain['kind']]}"
+            content = SAVED.read_file(folder / file, manifest["files"].get(file))
+        try:
+            scorer = scorer_from(plain, content)
+        except ValueError as error:
+            raise DamagedError(f"{str(folder / file)!r} cannot be read: {error}") from error
+        models.append(KeptModel(model["bag"], scorer, float.fromhex(model["training_mean"])))
+    ends = float.fromhex(entry["furthest"]), float.fromhex(entry["largest_error"])
+    return VariableModels(variable, tuple(models), *ends)

@@ -24,11 +24,11 @@ from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import read_validation, target_pattern
+from fado.valuation._new_rows import read_labels, table_of
 from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import read_parts
 from fado.valuation._validation_rows import check_metrics, effect_valuation, read_validation_rows
-from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,

@@ -30,7 +30,8 @@ from fado.tabular import (
     warn_of_doubtful_columns,
     weights_of,
 )
-from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, known_labels
+from fado.valuation._new_rows import known_labels
+from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
 from fado.valuation.large._plan import sample_size
 from fado.valuation.large._run import LEARNT, Run
 from fado.valuation.large._table import Roles, TablePass

@@ -25,9 +25,9 @@ from fado._storage import replacing
 from fado._typing import Bools, Floats, Integers
 from fado.execution import LostTask, ThreadExecutor
 from fado.tabular import Source, SourcePart, in_blocks, row_hash
+from fado.valuation._new_rows import known_labels
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
 from fado.valuation._saved import METADATA_KEY, About
-from fado.valuation.entropy import known_labels
 from fado.valuation.large._learning import read_features
 from fado.valuation.large._run import Run, part_name
 from fado.valuation.large._summary import SUMS_KEY, group_sums, read_sums

@@ -72,8 +72,8 @@ class Roles:
     @property
     def beside(self) -> list[str]:
         """The columns that are read for target, attributes and weights, each once."""
-        sources = [source for own in (self.target, *self.attributes) for source in own.sources]
-        return list(dict.fromkeys([*sources, *([] if self.weight is None else [self.weight])]))
+        columns = [name for variable in (self.target, *self.attributes) for name in variable.sources]
+        return list(dict.fromkeys([*columns, *([] if self.weight is None else [self.weight])]))
 
     @property
     def needed(self) -> list[str]:
@@ -89,12 +89,13 @@ class Roles:
     @property
     def names(self) -> list[str]:
         """The variables' names: the target, then the attributes."""
-        return [TARGET, *(own.name for own in self.attributes)]
+        return [TARGET, *(attribute.name for attribute in self.attributes)]
 
     def variables(self, block: pa.Table) -> list[Column]:
         """Read the target and the attributes of some rows."""
         target = column_from(TARGET, self.target.read(block, named=False))
-        return [target, *(column_from(own.name, own.read(block)) for own in self.attributes)]
+        attributes = [column_from(attribute.name, attribute.read(block)) for attribute in self.attributes]
+        return [target, *attributes]
 
     def weights(self, block: pa.Table) -> npt.NDArray[np.float64] | None:
         """Read the weights of some rows; None if there are none."""
@@ -115,10 +116,10 @@ class Roles:
         """Return what affects values, as JSON can hold it."""
         return {
             "target": self.target.name,
-            "protected": [own.name for own in self.attributes],
+            "protected": self.names[1:],
             "unknown": [str(value) for value in self.unknown],
             "features": list(self.features),
-            "excluded": {name: list(own) for name, own in self.excluded.items()},
+            "excluded": {name: list(hidden) for name, hidden in self.excluded.items()},
             "weight": self.weight,
             "groups": self.groups,
         }
@@ -158,8 +159,10 @@ def read_roles(
         raise ValueError("No column is left for models to see: drop fewer.")
     by_hand = columns_named(features, exclude, "exclude")
     excluded = {
-        own.name: tuple(dict.fromkeys([*by_hand, *(name for name in own.sources if name in features)]))
-        for own in roles.attributes
+        attribute.name: tuple(
+            dict.fromkeys([*by_hand, *(name for name in attribute.sources if name in features)])
+        )
+        for attribute in roles.attributes
     }
     empty = schema.empty_table()
     for name in features:
@@ -180,12 +183,12 @@ def name_roles(
     """Find which columns are target, protected attributes, weights and groups, without features."""
     names = list(schema.names)
     predicted = Expression.of(names, target, "target")
-    for argument, own in (("weight", weight), ("groups", groups)):
-        if own is not None and own not in names:
+    for argument, name in (("weight", weight), ("groups", groups)):
+        if name is not None and name not in names:
             raise ValueError(
-                f"`{argument}` names {own!r}, which is not a column of the table{closest_names(own, names)}"
+                f"`{argument}` names {name!r}, which is not a column of the table{closest_names(name, names)}"
             )
-        predicted.check_apart(argument, [own])
+        predicted.check_apart(argument, [name])
     attributes = read_attributes(names, as_names(protected, "protected"), predicted, group_names, unknown)
     roles = Roles(predicted, attributes, (), {}, weight, groups)
     roles.variables(schema.empty_table())  # refuses what cannot be a variable
@@ -195,10 +198,11 @@ def name_roles(
 def with_group_names(valuation: Valuation, attributes: Sequence[Expression]) -> Valuation:
     """Return values with the group names of these attributes; files of values hold labels, not names."""
     notes = dict(valuation.provenance.variables)
-    for own in attributes:
-        note = notes.get(own.name)
+    for attribute in attributes:
+        note = notes.get(attribute.name)
         if note is not None and note.classes:
-            notes[own.name] = replace(note, classes=tuple(own.called(label) for label in note.classes))
+            titles = tuple(attribute.called(label) for label in note.classes)
+            notes[attribute.name] = replace(note, classes=titles)
     return valuation.with_provenance(variables=notes)
 
 
@@ -210,7 +214,7 @@ class Classes:
     >>> sex = Classes("sex")
     >>> sex.add(column_from("sex", ["m", None, "f"])), sex.add(column_from("sex", ["f", "m"]))
     (array([0, 1, 2]), array([2, 0]))
-    >>> sex.variable().classes
+    >>> sex.numbered().classes
     ('f', 'm', 'unknown')
     """
 
@@ -230,9 +234,9 @@ class Classes:
         if column.levels is None and len(entries) > _MOST_NUMBERS:
             self.are_numbers = True
             return np.zeros(len(column), dtype=np.int64)
-        found, first = np.unique(codes, return_index=True)
+        different, first = np.unique(codes, return_index=True)
         places = np.zeros(len(entries) + 1, dtype=np.int64)  # the last, which is also -1, is of the missing
-        for code in found[np.argsort(first)]:
+        for code in different[np.argsort(first)]:
             label = None if code < 0 else column.label_of(entries[code])
             places[code] = self._places.setdefault(label, len(self._places))
         if column.levels is None:
@@ -244,18 +248,12 @@ class Classes:
             )
         return places[codes]
 
-    @property
-    def labels(self) -> tuple[Any, ...]:
-        """The labels in the order of their numbers, None for the missing."""
-        return tuple(self._places)
-
-    def variable(self) -> Variable:
-        """Return the variable, by the rule for a table in memory; it has no rows."""
-        seen = self.numbered()
-        return Variable(self._name, seen.kind, seen.labels[:0], seen.classes, has_missing=seen.has_missing)
+    def labels(self) -> tuple[Any, ...] | None:
+        """Return the labels in the order of their numbers, None for the missing; None if they are numbers."""
+        return None if self.are_numbers else tuple(self._places)
 
     def numbered(self) -> Variable:
-        """Return the same with the different labels as rows, in the order of their numbers."""
+        """Return the variable, by the rule for a table in memory; its rows are the different labels."""
         if self.are_numbers:
             return Variable(self._name, "continuous", np.zeros(0))
         return variable_from(column_from(self._name, list(self._places)))
@@ -271,12 +269,13 @@ class Combinations:
     array([0, 1, 0])
     >>> joint.add([np.array([1, 1]), np.array([0, 1])])
     array([1, 2])
-    >>> joint.seen
-    [(0, 0), (1, 0), (1, 1)]
+    >>> joint.seen, joint.sizes
+    ([(0, 0), (1, 0), (1, 1)], array([2, 2, 1]))
     """
 
     def __init__(self) -> None:
         self._places: dict[tuple[int, ...], int] = {}
+        self.sizes = np.zeros(0, dtype=np.int64)  # how many rows each combination has
 
     @property
     def seen(self) -> list[tuple[int, ...]]:
@@ -289,19 +288,23 @@ class Combinations:
     def add(self, codes: list[Integers]) -> Integers:
         """Record some rows, given the classes of each variable, and return the combination of each row."""
         joint, n_joint = np.zeros(len(codes[0]), dtype=np.int64), 1
-        for own in codes:
-            n_own = int(own.max(initial=0)) + 1
-            joint, n_joint = joint * n_own + own, n_joint * n_own
+        for variable in codes:
+            n_classes = int(variable.max(initial=0)) + 1
+            joint, n_joint = joint * n_classes + variable, n_joint * n_classes
             if n_joint > _MOST_JOINT:
                 _, joint = np.unique(joint, return_inverse=True)
                 n_joint = int(joint.max(initial=0)) + 1
         first = np.full(n_joint, -1)
         first[joint[::-1]] = np.arange(len(joint))[::-1]
-        found = np.flatnonzero(first >= 0)
-        seen = np.column_stack([own[first[found]] for own in codes]).tolist()
+        occurring = np.flatnonzero(first >= 0)
+        classes = np.column_stack([variable[first[occurring]] for variable in codes]).tolist()
         places = np.zeros(n_joint, dtype=np.int64)
-        places[found] = [self._places.setdefault(tuple(own), len(self._places)) for own in seen]
-        return places[joint]
+        places[occurring] = [self._places.setdefault(tuple(each), len(self._places)) for each in classes]
+        added = places[joint]
+        sizes = np.bincount(added, minlength=len(self))
+        sizes[: len(self.sizes)] += self.sizes
+        self.sizes = sizes
+        return added
 
 
 class TableBlock(NamedTuple):
@@ -325,7 +328,7 @@ class TablePass:
         self.n_rows = 0
         self._source = source
         self._roles = roles
-        self._seen = [Classes(name) for name in roles.names]
+        self._classes = [Classes(name) for name in roles.names]
         self.pattern = LabelPattern()  # of the target's labels
 
     def blocks(self, most_rows: int, *, progress: bool) -> Iterator[TableBlock]:
@@ -336,9 +339,17 @@ class TablePass:
                 if table.num_rows:
                     yield self._block(part, table)
 
-    def variables(self) -> tuple[Variable, ...]:
-        """Return the target and the attributes with the classes of all rows; each must have two."""
-        variables = tuple(own.variable() for own in self._seen)
+    def numbered(self) -> list[Variable]:
+        """Return the target and the attributes; their rows are the labels in the order of their codes."""
+        return [classes.numbered() for classes in self._classes]
+
+    def labels(self) -> list[tuple[Any, ...] | None]:
+        """Return the labels of the target and of each attribute in the order of their codes."""
+        return [classes.labels() for classes in self._classes]
+
+    def variables(self) -> list[Variable]:
+        """Return the target and the attributes without rows; each must have two classes."""
+        variables = [replace(variable, labels=variable.labels[:0]) for variable in self.numbered()]
         check_comparisons(variables, self._roles)
         for variable in variables:
             if variable.kind == "classes" and len(variable.classes) < 2:
@@ -350,20 +361,9 @@ class TablePass:
                 )
         return variables
 
-    def numbered(self) -> list[Variable]:
-        """Return the target and the attributes; their rows are the labels in the order of their codes."""
-        return [own.numbered() for own in self._seen]
-
-    def labels(self) -> list[tuple[Any, ...] | None]:
-        """Return the labels of the target and of each attribute in the order of their codes.
-
-        A missing label is None; so are the labels of numbers that are not classes.
-        """
-        return [None if own.are_numbers else own.labels for own in self._seen]
-
     def target_pattern(self) -> str | None:
         """Return a digest of which rows share a label of the target; None for numbers."""
-        return self.pattern.hexdigest() if self._seen[0].variable().kind == "classes" else None
+        return None if self.numbered()[0].kind == "continuous" else self.pattern.hexdigest()
 
     def _block(self, part: SourcePart, table: pa.Table) -> TableBlock:
         columns, where = self._roles.variables(table), str(part.file.path)
@@ -375,7 +375,7 @@ class TablePass:
                 "the block it belongs to."
             )
         rows = np.arange(self.n_rows, self.n_rows + table.num_rows, dtype=np.int64)
-        codes = [own.add(column) for own, column in zip(self._seen, columns, strict=True)]
+        codes = [classes.add(column) for classes, column in zip(self._classes, columns, strict=True)]
         self.pattern.add(codes[0])
         self.n_rows += table.num_rows
         return TableBlock(part, rows, table, codes)
@@ -399,28 +399,28 @@ def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: s
 
 def check_comparisons(variables: Sequence[Variable], roles: Roles) -> None:
     """Raise an error for comparisons, of the target or an attribute, that are the same in every row."""
-    for variable, own in zip(variables, (roles.target, *roles.attributes), strict=True):
+    for variable, expression in zip(variables, (roles.target, *roles.attributes), strict=True):
         known = variable.classes[:-1] if variable.has_missing else variable.classes
-        if own.is_column or len(known) > 1:
+        if expression.is_column or len(known) > 1:
             continue
         where = "is missing in every row"
         if known:
-            where = f"is true in {'every' if known[0] in (True, own.group_titles[0]) else 'no'} row"
+            where = f"is true in {'every' if known[0] in (True, expression.group_titles[0]) else 'no'} row"
         raise ValueError(
-            f"`{own.argument}` {own.name!r} {where}: look at {list_names(list(own.sources))}, or leave it "
-            "out."
+            f"`{expression.argument}` {expression.name!r} {where}: look at "
+            f"{list_names(list(expression.sources))}, or leave it out."
         )
 
 
 def check_group_names(source: Source, roles: Roles) -> None:
     """Raise an error for names of groups without rows; only columns with named groups are read."""
-    named = {own.sources[0]: own for own in roles.attributes if own.is_column and own.names}
-    seen = {name: Classes(name) for name in named}
-    for block in source.rows(list(named), BLOCK_ROWS) if named else ():
-        for name, own in seen.items():
-            own.add(column_from(name, block.column(name)))
-    for name, attribute in named.items():
-        attribute.check_named(seen[name].variable())
+    named = [attribute for attribute in roles.attributes if attribute.is_column and attribute.names]
+    columns = {attribute.sources[0]: Classes(attribute.sources[0]) for attribute in named}
+    for block in source.rows(list(columns), BLOCK_ROWS) if named else ():
+        for name, classes in columns.items():
+            classes.add(column_from(name, block.column(name)))
+    for attribute in named:
+        attribute.check_named(columns[attribute.sources[0]].numbered())
 
 
 class StoredValues:
