@@ -31,11 +31,11 @@ import numpy as np
 import pandas as pd
 
 from _data import data_argument, real_table, text_as_categories
+from _generation_report import checking_estimator, generation_report, train_and_score
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwareOverSampler
 from fado.aim import AimedEstimator
 from fado.datasets import make_account_fraud
-from fado.generation import _making, generation_report
-from fado.generation._report import checking_estimator, train_and_score
+from fado.generation import _making
 from fado.interventions import RandomPrevalenceSampler, Reweigher, UtilityAwarePrevalenceSampler
 from fado.metrics import evaluate
 from fado.tabular import MISSING, Table, group_rows, read_problem, take_rows

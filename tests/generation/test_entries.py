@@ -7,8 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fado.generation import take_entries
-from fado.generation._making import attributes_of, take_more_rows
+from fado.generation._making import attributes_of, take_entries, take_more_rows
 
 DONORS = np.array([[0, 1, 2], [3, 3, 0]])
 COLUMNS = {"n": [1, 2, 3, 4], "t": ["a", "b", None, "d"], "x": [0.5, None, 2.5, 3.5]}

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from fado.generation import draw_donors
-from fado.generation._making import row_keys
+from fado.generation._making import draw_donors, row_keys
 from fado.tabular import read_problem
 
 N = 4_000

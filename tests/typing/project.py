@@ -40,7 +40,6 @@ from fado.active import UtilityQuery
 from fado.datasets import load_baf, make_account_fraud, protected_from, temporal_split
 from fado.experiment import Experiment, Frontier, Results
 from fado.exploration import Exploration
-from fado.generation import generation_report
 from fado.interventions import BaseIntervention, FilesChange, TrainingSet, register_intervention
 from fado.metrics import (
     Budget,
@@ -119,7 +118,6 @@ def interventions(valuation: Valuation) -> None:
     for change in (sample_files, reweigh_files):
         assert_type(change("months", target="y", protected="age>=50", out="train"), FilesChange)
     UtilityQuery(OutOfBagEntropy(keep_models=True)).query(X, n=5).tolist()
-    assert_type(generation_report(X, y, old, validation=(X, y, old)), dict[str, Any])
 
 
 def models() -> None:

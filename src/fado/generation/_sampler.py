@@ -37,7 +37,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     one row. The given rows come first, unchanged. Each made row has a parent: a positive of the same group,
     drawn with a probability in proportion to ``0.3 + 0.7 * minmax(U)``, where ``minmax`` scales the utilities
     ``U`` of these rows to [0, 1]. The entries of a made row come from rows in the same leaves of trees, one
-    tree per column; see `fado.generation.draw_donors`. Every entry occurs in its column: integers stay
+    tree per column. Every entry occurs in its column: integers stay
     integers, ranges are kept, and there are no new categories.
 
     Parameters
@@ -93,7 +93,6 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     --------
     fado.UtilityAwarePrevalenceSampler : Match rates by dropping rows.
     fado.UtilityAwareReweigher : Match rates by weights.
-    fado.generation.generation_report : Measure the quality of made rows.
 
     References
     ----------
