@@ -16,7 +16,7 @@ from fado import (
     Valuation,
     explore,
 )
-from fado.reporting import explore_page
+from fado.reporting import render_page
 
 KINDS = {"linear": LinearUtility, "difference": DifferenceUtility, "cobb-douglas": CobbDouglasUtility}
 RIGHT, LEFT = ("ArrowRight", 39), ("ArrowLeft", 37)
@@ -206,7 +206,7 @@ def test_the_first_screen_answers(case, browser, address, tmp_path):
         "command": f"fado aim '{HOSTILE[0]}'",
     }
     summary["attributes"][0]["answers"] = [made_up]
-    (tmp_path / "answers.html").write_text(explore_page(summary), encoding="utf-8")
+    (tmp_path / "answers.html").write_text(render_page("explore.html", summary), encoding="utf-8")
     browser.open((tmp_path / "answers.html").as_uri())
     assert browser.evaluate(ANSWERS) == [made_up]
     style = "getComputedStyle(document.querySelector('[data-answer] pre code'))"
@@ -224,7 +224,7 @@ def test_a_setting_that_drops_most_of_the_table_is_called_that(case, browser, tm
             setting["weights"]["effective_share"] = 0.49
         for setting in attribute["alpha"]["utilities"]["difference"]["settings"]:
             setting["weights"]["effective_share"] = 0.5
-    (tmp_path / "most.html").write_text(explore_page(summary), encoding="utf-8")
+    (tmp_path / "most.html").write_text(render_page("explore.html", summary), encoding="utf-8")
     browser.open(f"{(tmp_path / 'most.html').as_uri()}#utility=linear")
     words = "[...document.querySelectorAll('#alpha .warning')].map((one) => one.textContent)"
     assert browser.evaluate(words) == [
@@ -323,7 +323,7 @@ def test_values_and_utilities_are_drawn_on_the_scales_that_the_summary_gives(cas
         del attribute["alpha"]["utilities"]["cobb-douglas"]
         attribute["values"]["v_y"][0]["mean"] = 0.00012
     path = tmp_path / "scales.html"
-    path.write_text(explore_page(summary), encoding="utf-8")
+    path.write_text(render_page("explore.html", summary), encoding="utf-8")
     browser.open(path.as_uri())
     assert browser.troubles() == []
     assert browser.evaluate(f"({LINES})('[data-values=v_y]')") == pytest.approx([0.25])
@@ -500,7 +500,7 @@ def test_what_was_not_measured_has_no_figures(browser, effects, tmp_path):
         nothing = {"ratio_change": None, "performance_change": None, "measured": None}
         slices = [one | nothing for one in attribute["effects"]["slices"]]
         attribute["effects"] |= {"slices": slices, "curve": [], "measured": None, "reason": reason}
-    (tmp_path / "none.html").write_text(explore_page(summary), encoding="utf-8")
+    (tmp_path / "none.html").write_text(render_page("explore.html", summary), encoding="utf-8")
     browser.open((tmp_path / "none.html").as_uri())
     assert browser.evaluate("document.querySelector('[data-effects=reason]').textContent") == reason
     assert browser.evaluate("document.querySelector('[data-effects=curve]')") is None
