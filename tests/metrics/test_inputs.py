@@ -39,8 +39,8 @@ AS_COLUMN = {
 def test_target_takes_any_two_labels_from_any_library(column, labels):
     low, high = labels
     values = column([low, high, high, low])
-    assert encode_target(values).positive.tolist() == [False, True, True, False]
-    assert encode_target(values, pos_label=low).positive.tolist() == [True, False, False, True]
+    assert encode_target(values).is_positive.tolist() == [False, True, True, False]
+    assert encode_target(values, pos_label=low).is_positive.tolist() == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_numbers_are_compared_as_numbers_and_in_full(column, labels):
     low, high = labels
     target = encode_target(column([high, low, low, high]))
     assert target.positive.tolist() == [True, False, False, True]
-    assert (target.pos_label, target.neg_label) == (high, low)
+    assert target.pair == (low, high)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fado.metrics import audit
-from fado.reporting import card_text, render_page
-from fado.reporting._landscape import load_altair
+from fado.reporting import card_text, landscape_chart, render_page
 
 HOSTILE = (
     "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>&amp;'\"{{7*7}}{%x%}${7}\u202e\u2028"
@@ -202,4 +201,4 @@ def test_a_card_as_text_shows_the_same_and_escapes_markup():
 def test_without_altair_charts_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ModuleNotFoundError, match=r"Charts need Altair: .* 'fado-ml\[plot\]'"):
-        load_altair()
+        landscape_chart([], title="", rule=0.8, looks=[], zoom=False)

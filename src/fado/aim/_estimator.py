@@ -17,7 +17,6 @@ from fado.aim._learning import (
     check_both_labels,
     check_confidence,
     check_regressor,
-    labels_in_order,
     read_lines,
     two_classes,
 )
@@ -307,7 +306,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_learnt_sparse": problem.table.is_sparse,
             "classes_": np.asarray(labels.classes),
             "_positive": labels.positive or 0,
-            "_labels": labels_in_order(labels),
+            "_labels": labels.pair,
             "reached_": aimed.reached,
             "reason_": reason,
             "threshold_": point.threshold if aimed.threshold is None else aimed.threshold,

@@ -168,12 +168,6 @@ def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
     )
 
 
-def labels_in_order(labels: Labels) -> tuple[Any, Any]:
-    """Give the negative label and the positive one as plain Python values."""
-    first, second = np.asarray(labels.classes).tolist()
-    return (first, second) if labels.positive else (second, first)
-
-
 def read_lines(ratio: Any, at_least: Any, argument: str = "ratio") -> dict[str, float]:
     """Give the line of each ratio.
 

@@ -28,7 +28,6 @@ from fado.aim._learning import (
     group_predictability,
     knowledge_of,
     labels_apart,
-    labels_in_order,
     read_rows_apart,
 )
 from fado.aim._lines import ALLOWANCE, Lines
@@ -234,7 +233,7 @@ def gather(model: Any, problem: Problem, given: Any, asked: dict[str, float], se
     own = None
     if apart is not None:
         weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-        positive = labels_apart(labels_in_order(problem.labels), apart, "validation")
+        positive = labels_apart(problem.labels.pair, apart, "validation")
         own = apart.table, lines.rows(positive, weights)
     learner = Learner(model, problem, attributes, seed)
     needs_folds = apart is None or model.by != "scores"

@@ -186,8 +186,8 @@ def _draw_chunk(variant: Variant, entropy: int, chunk: int) -> dict[str, NDArray
     columns = draw_applications(rng, older, fraud, month)
     if variant.separable_majority:
         early, late = variant.separable_majority
-        told = np.where(month < _FIRST_LATE_MONTH, early, late) & ~older
-        columns |= draw_separating_columns(rng, fraud & told)
+        revealed = np.where(month < _FIRST_LATE_MONTH, early, late) & ~older
+        columns |= draw_separating_columns(rng, fraud & revealed)
     return columns
 
 

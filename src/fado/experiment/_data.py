@@ -258,7 +258,7 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
     warn_of_unknown(problem.protected)
     return _gathered(
         problem,
-        (labels.classes[1 - labels.positive], labels.classes[labels.positive]),
+        labels.pair,
         {
             name: () if position is None else (problem.table.names[position],)
             for name, position in zip(names, problem.positions, strict=True)

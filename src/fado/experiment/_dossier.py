@@ -69,7 +69,7 @@ def dossier_content(
                 models.append(model)
     parts = [name for name in ("validation", "test") if len(data.parts[name])]
     return {
-        "asked": tell_lines(lines),
+        "required": tell_lines(lines),
         "lines": dict(lines),
         "budget": str(results.config.evaluation.budget),
         "confidence": confidence,

@@ -175,8 +175,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         changed = getattr(getattr(reweigher, "training_set_", None), "labels", None)
         if changed is not None:
             labels = labels_of(target_column(y, len(changed)), getattr(reweigher, "pos_label", None))
-            positive = labels.positive or 0  # there are two labels, or none could be changed
-            y = np.array([labels.classes[1 - positive], labels.classes[positive]])[changed.astype(int)]
+            y = np.array(labels.pair)[changed.astype(int)]  # there are two labels, or none could be changed
         with explaining_missing_in_table(self.estimator, X):
             estimator = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)

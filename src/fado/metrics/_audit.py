@@ -17,7 +17,6 @@ from fado._typing import Bools, Floats
 from fado.metrics._evaluate import evaluate
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
-    Target,
     as_scores,
     check_between,
     encode_predictions,
@@ -38,7 +37,7 @@ from fado.metrics._threshold import Budget, predicted_positive
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fado.tabular import Groups, Variable
+    from fado.tabular import Groups, Labels, Variable
 
 MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables
 _BINS = 5  # of scores, for calibration
@@ -266,7 +265,7 @@ def audit(
     if least_share is not None and not (isinstance(least_share, int | float) and 0 <= least_share < 1):
         raise ValueError(f"`least_share` must be in [0, 1), got {least_share!r}.")
     target = None if y_true is None else encode_target(y_true, pos_label)
-    positive = None if target is None else target.positive
+    positive = None if target is None else target.is_positive
     n_rows = len(one_column(scores_or_decisions, "scores_or_decisions") if positive is None else positive)
     weights = weights_of(sample_weight, n_rows)
     if positive is not None:
@@ -292,7 +291,7 @@ def audit(
     about = {
         "rows": len(selected),
         "positives": None if positive is None else int(positive.sum()),
-        "positive_label": None if target is None else str(target.pos_label),
+        "positive_label": None if target is None else str(target.pair[1]),
         "selected": int(selected.sum()),
         **how,
         "attributes": [variable.name for variable in variables],
@@ -308,7 +307,7 @@ def audit(
 
 
 def _decide(
-    target: Target | None,
+    target: Labels | None,
     scores_or_decisions: Any,
     max_fpr: float,
     threshold: float | None,
@@ -324,7 +323,7 @@ def _decide(
     codes, entries = column.encode()
     refuse_missing(codes, "`scores_or_decisions` must hold a score or a decision")
     values = list(entries)
-    labels = [] if target is None else [target.neg_label, target.pos_label]
+    labels = () if target is None else target.pair
     are_decisions = all(value in (0, 1) for value in values) or all(value in labels for value in values)
     if not are_decisions and column.levels is not None:
         shown = ", ".join(map(repr, values[:4])) + (", ..." if len(values) > 4 else "")
@@ -339,7 +338,7 @@ def _decide(
         else:
             selected = encode_predictions(scores_or_decisions, target)
         return selected, None, {"decided_by": "decisions"}
-    positive = np.zeros(len(column), dtype=np.bool_) if target is None else target.positive
+    positive = np.zeros(len(column), dtype=np.bool_) if target is None else target.is_positive
     scores = as_scores(scores_or_decisions, len(positive))
     outside = (scores < 0) | (scores > 1)
     if outside.any():

@@ -7,7 +7,7 @@ inside functions: the rest, such as a Pareto frontier, needs neither Arrow nor p
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,15 @@ from fado._messages import COMPARE_TARGET, warn_user
 from fado._typing import Bools, Floats
 
 if TYPE_CHECKING:
-    from fado.tabular import Groups, Variable
+    from fado.tabular import Groups, Labels, Variable
 
 
 MIN_GROUP_SIZE = 30  # as `fado.tabular` has it
 
 
-class Target(NamedTuple):
-    """The true labels of a binary problem."""
-
-    positive: Bools  # which rows hold the positive label
-    pos_label: Any
-    neg_label: Any
-
-
-def encode_target(y_true: Any, pos_label: Any = None) -> Target:
-    """Return the rows of ``y_true`` that are positive, and its two labels; the larger is the default."""
-    from fado.tabular import positive_code
+def encode_target(y_true: Any, pos_label: Any = None) -> Labels:
+    """Read ``y_true``, which has two labels; the larger is positive by default."""
+    from fado.tabular import Labels, positive_code
 
     codes, labels = _encode_labels(y_true, "y_true")
     if len(labels) == 0:
@@ -41,11 +33,10 @@ def encode_target(y_true: Any, pos_label: Any = None) -> Target:
         shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
         fix = COMPARE_TARGET if len(labels) > 2 else "pass rows of both classes of a binary target"
         raise ValueError(f"`y_true` must hold exactly two labels, got {len(labels)} ({shown}); {fix}.")
-    at = positive_code(labels, pos_label) or 0  # two labels always have a positive one
-    return Target(codes == at, labels[at], labels[1 - at])
+    return Labels(codes, tuple(labels), positive_code(labels, pos_label))
 
 
-def encode_predictions(y_pred: Any, target: Target) -> Bools:
+def encode_predictions(y_pred: Any, target: Labels) -> Bools:
     """Return which rows of ``y_pred`` are predicted positive.
 
     Predictions are labels of ``y_true`` or say "is positive" by booleans or 0 and 1. Zeros and ones that
@@ -53,24 +44,24 @@ def encode_predictions(y_pred: Any, target: Target) -> Bools:
     opposite.
     """
     codes, values = _encode_labels(y_pred, "y_pred")
-    _check_length(codes, len(target.positive), "y_pred")
-    labels = [target.neg_label, target.pos_label]
+    _check_length(codes, len(target.codes), "y_pred")
+    labels = negative, positive = target.pair
     zero_one = all(value in (0, 1) for value in values)
     booleans = all(isinstance(value, bool) for value in values)
-    contradiction = target.neg_label == 1 or target.pos_label == 0
+    contradiction = negative == 1 or positive == 0
     if all(value in labels for value in values) and (
         not booleans or all(label in (0, 1) for label in labels)
     ):
-        positive = [value == target.pos_label for value in values]
+        are_positive = [value == positive for value in values]
     elif booleans or (zero_one and not contradiction):
-        positive = [value == 1 for value in values]
+        are_positive = [value == 1 for value in values]
     else:
         stranger = next(value for value in values if value not in labels)
         raise ValueError(
-            f"`y_pred` must hold the labels of `y_true` ({labels[0]!r}, {labels[1]!r}) or booleans, "
+            f"`y_pred` must hold the labels of `y_true` ({negative!r}, {positive!r}) or booleans, "
             f"got {stranger!r}; for scores use `fado.metrics.evaluate`."
         )
-    return np.array(positive, dtype=np.bool_)[codes]
+    return np.array(are_positive, dtype=np.bool_)[codes]
 
 
 def as_scores(scores: Any, n_rows: int) -> Floats:
@@ -110,7 +101,7 @@ def read_scored(
     """
     from fado.tabular import weights_of
 
-    positive = encode_target(y_true, pos_label).positive
+    positive = encode_target(y_true, pos_label).is_positive
     scores = as_scores(scores, len(positive))
     if threshold is None and budget is None and ((scores == 0) | (scores == 1)).all():
         threshold = 1.0 if scores.min() < scores.max() else None

@@ -148,13 +148,13 @@ class AimScorer:
         from fado.tabular import weights_of
 
         target = encode_target(y_true, self.pos_label)
-        n_rows = len(target.positive)
+        n_rows = len(target.codes)
         if sensitive_features is None:
             sensitive_features = _attributes_in(X, self.sensitive_features)
         groups = read_groups(sensitive_features, n_rows, self.unknown if unknown is None else unknown)
         metrics, _ = measure(
-            target.positive,
-            as_scores(_scores_of(estimator, X, target.pos_label), n_rows),
+            target.is_positive,
+            as_scores(_scores_of(estimator, X, target.pair[1]), n_rows),
             groups.codes,
             groups.names,
             sample_weight=weights_of(sample_weight, n_rows),

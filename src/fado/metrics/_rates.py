@@ -347,7 +347,7 @@ def _ratio(
     compared = compared_groups(groups, min_group_size)
     weights, positive, predicted, codes = rows_of_weight(
         weights_of(sample_weight, len(predicted)),
-        target.positive,
+        target.is_positive,
         predicted,
         groups.codes,
         by_label=metric != "selection_rate_ratio",

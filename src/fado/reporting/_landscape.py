@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fado._messages import plain_number
-from fado.reporting._page import load_altair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +76,14 @@ def tabulate_points(
     """
     frame = frame.iloc[rows]
     texts = [_words(row) for row in frame[list(setting_columns)].to_dict("records")] or [""] * len(frame)
-    setting, kinds = _told_once(
+    setting, kinds = _distinct(
         [
             (_plain(name), _plain(alpha), text)
             for name, alpha, text in zip(frame["intervention"], frame["alpha"], texts, strict=True)
         ]
     )
     about = frame[["model", *model_columns]].to_dict("records")
-    model, models = _told_once([f"{row.pop('model')}: {_words(row)}" for row in about])
+    model, models = _distinct([f"{row.pop('model')}: {_words(row)}" for row in about])
     return {
         "settings": [dict(zip(("intervention", "alpha", "setting"), kind, strict=True)) for kind in kinds],
         "models": models,
@@ -125,10 +124,10 @@ def select_points(table: dict[str, Any], which: int) -> list[dict[str, Any]]:
     return sorted(points, key=lambda point: point["frontier"])
 
 
-def _told_once(told: Sequence[Any]) -> tuple[list[int], list[Any]]:
+def _distinct(entries: Sequence[Any]) -> tuple[list[int], list[Any]]:
     """Return the position of each entry among the distinct entries, and these."""
-    number = {one: position for position, one in enumerate(dict.fromkeys(told))}
-    return [number[one] for one in told], list(number)
+    positions = {entry: position for position, entry in enumerate(dict.fromkeys(entries))}
+    return [positions[entry] for entry in entries], list(positions)
 
 
 def _words(row: dict[Any, Any]) -> str:
@@ -150,8 +149,8 @@ def _millionths(numbers: Any) -> list[int | None]:
 
 
 def _positions(mask: Any, rows: Any) -> list[int]:
-    found: list[int] = np.flatnonzero(np.asarray(mask, dtype=np.bool_)[rows]).tolist()
-    return found
+    positions: list[int] = np.flatnonzero(np.asarray(mask, dtype=np.bool_)[rows]).tolist()
+    return positions
 
 
 def _whole(column: pd.Series) -> list[int | None]:
@@ -189,15 +188,27 @@ def landscape_chart(
     -------
     altair.LayerChart
     """
-    altair = load_altair()
-
-    there = {point["intervention"] for point in points}
-    if lacking := sorted(there - {look["name"] for look in looks}):
+    try:
+        import altair
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "Charts need Altair: install it with `pip install 'fado-ml[plot]'`.", name="altair"
+        ) from error
+    names = {point["intervention"] for point in points}
+    if lacking := sorted(names - {look["name"] for look in looks}):
         raise ValueError(f"`looks` must name every intervention of the points, lacks {lacking}.")
-    seen = [look for look in looks if look["name"] in there]
+    seen = [look for look in looks if look["name"] in names]
     steered = [look for look in seen if look["colour"] is None]
     baselines = [look for look in seen if look["colour"] is not None]
-    x, y = _corner(points, rule) if zoom else _all_ranges(points)
+    best = max((point["tpr"] for point in points), default=1.0)
+    if zoom:  # the whole frontier, and at least the best tenth of true-positive rates
+        front = [point for point in points if point["frontier"]]
+        left = min([0.9 * best, *(point["tpr"] - 0.01 for point in front)])
+        bottom = min([rule - 0.05, *(point["ratio"] - 0.01 for point in front)])
+        x = [max(math.floor(100 * left) / 100, 0.0), min(math.ceil(1010 * best) / 1000, 1.0)]
+        y = [max(math.floor(20 * bottom + 1e-9) / 20, 0.0), 1.0]
+    else:
+        x, y = [0.0, min(math.ceil(20 * best + 0.5) / 20, 1.0)], [0.0, 1.0]
     line = {
         "data": {"values": [{"line": rule}]},
         "mark": {"type": "rule", "strokeDash": [6, 4], "color": "#555"},
@@ -278,19 +289,3 @@ def _axis(field: str, title: str, domain: list[float]) -> dict[str, Any]:
         "scale": {"domain": domain, "zero": False, "nice": False},
         "axis": {"labelSeparation": 6},  # the ends of the range are labelled flush, and would touch others
     }
-
-
-def _all_ranges(points: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    """Return the ranges that show all points."""
-    best = max((point["tpr"] for point in points), default=1.0)
-    return [0.0, min(math.ceil(20 * best + 0.5) / 20, 1.0)], [0.0, 1.0]
-
-
-def _corner(points: list[dict[str, Any]], rule: float) -> tuple[list[float], list[float]]:
-    """Return the ranges that show the whole frontier, and at least the best tenth of true-positive rates."""
-    best = max((point["tpr"] for point in points), default=1.0)
-    front = [point for point in points if point["frontier"]]
-    left = min([0.9 * best, *(point["tpr"] - 0.01 for point in front)])
-    bottom = min([rule - 0.05, *(point["ratio"] - 0.01 for point in front)])
-    x = [max(math.floor(100 * left) / 100, 0.0), min(math.ceil(1010 * best) / 1000, 1.0)]
-    return x, [max(math.floor(20 * bottom + 1e-9) / 20, 0.0), 1.0]

@@ -71,7 +71,7 @@ def ticks(least: float, most: float, wanted: int) -> list[float]:
     """
     rough = (most - least) / wanted
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(own * power for own in (1, 2, 2.5, 5, 10) if own * power >= rough * 0.999)
+    step = next(digit * power for digit in (1, 2, 2.5, 5, 10) if digit * power >= rough * 0.999)
     return [
         place * step for place in range(math.ceil(least / step - 1e-9), math.floor(most / step + 1e-9) + 1)
     ]

@@ -77,15 +77,11 @@ def _environment() -> Any:
     environment.globals |= {"source": source, **{name: getattr(_numbers, name) for name in _numbers.__all__}}
     environment.filters |= {
         "as_json": lambda data: trusted(_as_json(data)),
-        "digest": _digest,
+        "digest": lambda text: f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
         "line": lambda text: trusted(_line(text)),
         "marked": lambda text: trusted(_marked(text)),
     }
     return environment
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _as_json(data: Any) -> str:
@@ -183,17 +179,6 @@ def shown_table(title: str, texts: Sequence[str], table: pd.DataFrame | None = N
 
 def _escaped(text: str) -> str:
     return html.escape(written_out(text))
-
-
-def load_altair() -> Any:
-    """Import Altair, or say how to install it."""
-    try:
-        import altair
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "Charts need Altair: install it with `pip install 'fado-ml[plot]'`.", name="altair"
-        ) from error
-    return altair
 
 
 # Characters that begin or end emphasis, code, links, images, HTML, tables, entities or formulas; addresses

@@ -56,7 +56,6 @@ from fado.tabular._variables import (
     UNKNOWN,
     Groups,
     Kind,
-    LabelPattern,
     Labels,
     Variable,
     check_known,

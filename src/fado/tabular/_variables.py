@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -185,6 +184,12 @@ class Labels:
         """Mark the rows of the positive label."""
         return self.codes == self.positive
 
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """The negative label and the positive one, of two."""
+        first, second = self.classes
+        return (first, second) if self.positive else (second, first)
+
 
 def labels_of(column: Column, pos_label: Any = None) -> Labels:
     """Read a target of classes; more than two labels must be whole numbers, if they are numbers."""
@@ -235,31 +240,6 @@ def unknown_values(unknown: Any) -> tuple[Any, ...]:
         raise TypeError(f"`unknown` must be a value or a list of values, got {unknown!r}.")
     is_list = isinstance(unknown, list | tuple | set | frozenset | np.ndarray)
     return tuple(unknown) if is_list else (unknown,)
-
-
-class LabelPattern:
-    """A digest of which rows share a label, in the order of the rows, in blocks of any size.
-
-    Examples
-    --------
-    >>> whole, cut = LabelPattern(), LabelPattern()
-    >>> whole.add(np.array([0, 0, 1]))
-    >>> for codes in ([0], [0, 1]):
-    ...     cut.add(np.array(codes))
-    >>> whole.hexdigest() == cut.hexdigest()
-    True
-    """
-
-    def __init__(self) -> None:
-        self._digest = hashlib.blake2b(digest_size=16)
-
-    def add(self, codes: npt.NDArray[np.integer[Any]]) -> None:
-        """Add some rows' labels, numbered in the order of their first rows."""
-        self._digest.update(np.ascontiguousarray(codes, dtype=np.int32).data)
-
-    def hexdigest(self) -> str:
-        """Return the digest of all rows so far."""
-        return self._digest.hexdigest()
 
 
 @dataclass(frozen=True)

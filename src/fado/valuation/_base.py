@@ -335,7 +335,7 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
     first = np.full(int(codes.max()) + 1, len(codes))
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     by_appearance = np.argsort(np.argsort(first, kind="stable"), kind="stable").astype(np.int32)
-    return hashlib.blake2b(by_appearance[codes].data, digest_size=16).hexdigest()  # as of a LabelPattern
+    return hashlib.blake2b(by_appearance[codes].data, digest_size=16).hexdigest()
 
 
 def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool:

@@ -289,7 +289,7 @@ def _positives(validation: Problem, labels: Labels) -> Bools:
     first, second = labels.classes
     return match_positive(
         validation.labels,
-        (first, second) if labels.positive else (second, first),
+        labels.pair,
         unseen=lambda label: (
             f"Validation rows have the label {label!r}, and the valued rows {first!r} and {second!r}: give "
             "both the same labels."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,6 @@ from fado.tabular import (
     Column,
     Expression,
     GroupNames,
-    LabelPattern,
     Source,
     SourcePart,
     Variable,
@@ -329,7 +329,7 @@ class TablePass:
         self._source = source
         self._roles = roles
         self._classes = [Classes(name) for name in roles.names]
-        self.pattern = LabelPattern()  # of the target's labels
+        self.pattern = hashlib.blake2b(digest_size=16)  # of the target's labels, as `target_pattern` has it
 
     def blocks(self, most_rows: int, *, progress: bool) -> Iterator[TableBlock]:
         """Read all rows in blocks of this size; invalid targets, weights and groups raise an error."""
@@ -376,7 +376,7 @@ class TablePass:
             )
         rows = np.arange(self.n_rows, self.n_rows + table.num_rows, dtype=np.int64)
         codes = [classes.add(column) for classes, column in zip(self._classes, columns, strict=True)]
-        self.pattern.add(codes[0])
+        self.pattern.update(np.ascontiguousarray(codes[0], dtype=np.int32).data)
         self.n_rows += table.num_rows
         return TableBlock(part, rows, table, codes)
 

@@ -72,30 +72,30 @@ function drawAim(state, about, attribute) {
     return;
   }
   for (const button of controls.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.ratio === state.ratio));
-  const own = aim.ratios.find((one) => one.ratio === state.ratio), curve = own.points.filter((p) => known(p.ratio));
-  const card = el("article", { class: "card", "data-aim": own.ratio });
-  answer.append(...own.sentences.map((sentence) => el("p", {}, sentence)));
+  const chosen = aim.ratios.find((one) => one.ratio === state.ratio), curve = chosen.points.filter((p) => known(p.ratio));
+  const card = el("article", { class: "card", "data-aim": chosen.ratio });
+  answer.append(...chosen.sentences.map((sentence) => el("p", {}, sentence)));
   box.append(card);
   if (curve.length) {
-    const picture = el("div", {}), place = (at) => (known(at) ? curve.indexOf(own.points[at]) : null);
-    const marks = { untouched: known(own.points[0].ratio) ? 0 : null, answer: place(own.answer), sure: place(own.sure) };
-    card.append(el("div", { class: "legend" }, el("span", {}, aimKey("--accent"), own.title),
+    const picture = el("div", {}), place = (at) => (known(at) ? curve.indexOf(chosen.points[at]) : null);
+    const marks = { untouched: known(chosen.points[0].ratio) ? 0 : null, answer: place(chosen.answer), sure: place(chosen.sure) };
+    card.append(el("div", { class: "legend" }, el("span", {}, aimKey("--accent"), chosen.title),
       el("span", {}, aimKey("--c1"), `its lower bound at ${+(100 * aim.confidence).toFixed(1)} % confidence (dashed)`),
       el("span", {}, aimKey("--card", true), "untouched"),
       marks.answer ? el("span", {}, aimKey("--accent", true), `estimate reaches ${aim.line}`) : null,
       marks.sure && marks.sure !== marks.answer ? el("span", {}, aimKey("--c1", true), `lower bound reaches ${aim.line}`) : null), picture);
-    tradeOffPlot(picture, curve, aim.line, marks, `True-positive rate by ${own.title}. ${own.sentences.join(" ")}`);
+    tradeOffPlot(picture, curve, aim.line, marks, `True-positive rate by ${chosen.title}. ${chosen.sentences.join(" ")}`);
     if (marks.answer || marks.sure) picture.append(el("p", { class: "small" }, "Vertical bars: 95 % interval of the difference from untouched, computed from the positives whose decision changes."));
   }
   card.append(el("p", { class: "small" }, name(aim.note)), el("p", { class: "small" }, "Next: ",
-    el("code", {}, `AimedEstimator(estimator, ratio="${own.ratio}", at_least=${aim.line})`), " in Python, ",
-    el("code", {}, `fado aim DATA --target COL --protected COL --ratio ${own.ratio}=${aim.line} --out DIR`), " on the command line."));
+    el("code", {}, `AimedEstimator(estimator, ratio="${chosen.ratio}", at_least=${aim.line})`), " in Python, ",
+    el("code", {}, `fado aim DATA --target COL --protected COL --ratio ${chosen.ratio}=${aim.line} --out DIR`), " on the command line."));
   card.append(el("details", {}, el("summary", {}, "Numbers"), el("div", { class: "wide" }, table([
-    { label: own.title, of: (p) => digits(p.ratio), strong: true },
+    { label: chosen.title, of: (p) => digits(p.ratio), strong: true },
     { label: "lower bound", of: (p) => digits(p.low) },
     { label: "true-positive rate", of: (p) => digits(p.tpr), strong: true },
     { label: "95 % interval", of: (p) => `${digits(p.tpr_low)} to ${digits(p.tpr_high)}` },
     { label: "change (std. error)", of: (p) => `${points(p.tpr_change)} (${(100 * p.tpr_change_error).toFixed(2)})` },
-    ...aim.groups.map((group, i) => ({ label: `${own.title.replace("-rate ratio", " rate")}: ${group}`, of: (p) => percent(p.rates[i]) })),
-  ], own.points))));
+    ...aim.groups.map((group, i) => ({ label: `${chosen.title.replace("-rate ratio", " rate")}: ${group}`, of: (p) => percent(p.rates[i]) })),
+  ], chosen.points))));
 }

@@ -124,8 +124,8 @@ function drawRemoval(box, effects) {
   box.append(card);
   const panels = sideBySide(card);
   for (const [key, title] of metricsOf(effects)) {
-    const told = points.map((p) => ({ share: p.share, change: p.measured[`${key}_change`], error: p.measured[`${key}_error`] })).filter((p) => known(p.change) && known(p.error));
-    if (told.length) pointPlot(panel(panels, `change of the ${title}`), told, `Change of the ${title} by the share of rows removed`);
+    const measured = points.map((p) => ({ share: p.share, change: p.measured[`${key}_change`], error: p.measured[`${key}_error`] })).filter((p) => known(p.change) && known(p.error));
+    if (measured.length) pointPlot(panel(panels, `change of the ${title}`), measured, `Change of the ${title} by the share of rows removed`);
   }
   card.append(el("details", {}, el("summary", {}, "Numbers"), table([
     { label: "removed", text: true, of: (p) => [`${count(p.rows)} rows (${percent(p.share)})`, ...cellLines(p.cells)] },

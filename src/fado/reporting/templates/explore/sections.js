@@ -87,14 +87,14 @@ function drawValues(attribute, about) {
   }
 }
 
-function drawStability(found, about) {
+function drawStability(stability, about) {
   const box = document.getElementById("stability");
-  if (!found) return;
+  if (!stability) return;
   box.hidden = false;
-  box.append(el("h3", {}, "Would another run rank the rows the same way?"), el("p", {}, name(found.sentence)));
-  for (const [variation, change] of Object.entries(found.changes)) box.append(el("p", { class: "small" }, `With other ${variation}: `, name(change), "."));
-  for (const note of found.notes) box.append(el("p", { class: "small" }, name(note)));
-  if (!found.rows.length) return;
+  box.append(el("h3", {}, "Would another run rank the rows the same way?"), el("p", {}, name(stability.sentence)));
+  for (const [variation, change] of Object.entries(stability.changes)) box.append(el("p", { class: "small" }, `With other ${variation}: `, name(change), "."));
+  for (const note of stability.notes) box.append(el("p", { class: "small" }, name(note)));
+  if (!stability.rows.length) return;
   box.append(el("details", {}, el("summary", {}, "Numbers"), el("div", { class: "wide" }, table([
     { label: "values of", text: true, of: (r) => name(r.column === "y" ? about.target.name : r.column) },
     { label: "with other", text: true, of: (r) => r.variation },
@@ -102,7 +102,7 @@ function drawStability(found, about) {
     { label: "rows", of: (r) => count(r.rows) },
     { label: "rank correlation", of: (r) => digits(r.rank_agreement), strong: true },
     { label: "overlap of the highest tenths", of: (r) => percent(r.top_overlap) },
-  ], found.rows))));
+  ], stability.rows))));
 }
 
 function drawPlane(attribute, about) {
@@ -131,47 +131,47 @@ function drawColumns(attribute, about) {
     return;
   }
   const every = columns.columns, drawn = columns.drawn.map((place) => every[place]), total = every.length + columns.not_shown;
-  const told = (c) => (c.is_target ? " (target)" : c.left_out ? " (hidden from these models)" : "");
+  const remark = (c) => (c.is_target ? " (target)" : c.left_out ? " (hidden from these models)" : "");
   const card = el("article", { class: "card" }, el("p", {}, name(columns.sentence)));
   box.append(card);
   card.append(el("p", { class: "small" }, `Models were trained on two thirds of ${count(columns.rows)} rows in turn. In the other third one column at a time is shuffled: the figure is the share of the uncertainty that comes back, with 95 % intervals that hold for all columns together. A column that reveals the group is a proxy for it. If it also matters for the target, a model will use it, and with it the group. Of columns that repeat each other, each has less than both together.`));
   if (drawn.length) {
     card.append(el("p", { class: "small" }, "Drawn: columns whose share is clear of chance."), legend([`reveals ${attribute.name}`, `matters for ${about.target.name}`]));
-    pairPlot(card, drawn.map((c) => ({ name: `${c.name}${told(c)}`, numbers: [c.reveals, c.matters].map((own) => (own.clear ? own.share : null)) })), "Columns by how much they reveal the attribute and matter for the target");
+    pairPlot(card, drawn.map((c) => ({ name: `${c.name}${remark(c)}`, numbers: [c.reveals, c.matters].map((figure) => (figure.clear ? figure.share : null)) })), "Columns by how much they reveal the attribute and matter for the target");
   }
-  const write = (own) => (own.clear ? `${percent(own.share)} ± ${percent(own.margin)}` : known(own.share) ? "not clear" : "–");
+  const write = (figure) => (figure.clear ? `${percent(figure.share)} ± ${percent(figure.margin)}` : known(figure.share) ? "not clear" : "–");
   card.append(el("details", {}, el("summary", {}, drawn.length < total ? `Show all ${count(total)} columns` : "Numbers"), table([
-    { label: "column", text: true, of: (c) => [name(c.name), told(c)] },
+    { label: "column", text: true, of: (c) => [name(c.name), remark(c)] },
     { label: "reveals the attribute", of: (c) => write(c.reveals), strong: true },
     { label: "matters for the target", of: (c) => write(c.matters) },
   ], every), columns.not_shown ? el("p", { class: "small" }, `${count(columns.not_shown)} more columns have smaller shares.`) : null));
 }
 
 function drawSuspicious(attribute, about) {
-  const box = part("suspicious"), found = attribute.suspicious;
-  if (!found) {
+  const box = part("suspicious"), suspicious = attribute.suspicious;
+  if (!suspicious) {
     box.append(el("p", { class: "note" }, "This part needs the models' agreement with the labels, which the values do not contain."));
     return;
   }
   const what = about.target.kind === "classes" ? "label" : "number";
-  box.append(el("p", { class: "lead" }, name(found.rule), ` Some of them are errors in the data, others are rare but correct: check them before you change anything. If one group has more of them, check its ${what}s first.`));
+  box.append(el("p", { class: "lead" }, name(suspicious.rule), ` Some of them are errors in the data, others are rare but correct: check them before you change anything. If one group has more of them, check its ${what}s first.`));
   const grid = el("div", { class: "halves" });
   box.append(grid);
-  const left = el("article", { class: "card" }, el("h3", {}, `Contradicted ${what}s per group`), el("p", {}, found.sentence));
+  const left = el("article", { class: "card" }, el("h3", {}, `Contradicted ${what}s per group`), el("p", {}, suspicious.sentence));
   grid.append(left);
-  barPlot(left, found.groups.map((g) => ({ group: g.group, number: g.share, low: g.low, high: g.high, reference: g.expected })), "percent", `Contradicted ${what}s per group`);
-  if (found.groups.some((g) => known(g.expected))) left.append(el("p", { class: "small" }, "dashed: the share that the models' own probabilities predict"));
+  barPlot(left, suspicious.groups.map((g) => ({ group: g.group, number: g.share, low: g.low, high: g.high, reference: g.expected })), "percent", `Contradicted ${what}s per group`);
+  if (suspicious.groups.some((g) => known(g.expected))) left.append(el("p", { class: "small" }, "dashed: the share that the models' own probabilities predict"));
   left.append(el("details", {}, el("summary", {}, `By group and ${what}`), table([
     { label: "group", text: true, of: (c) => name(c.group) },
     { label: what, text: true, of: (c) => name(c.label) },
     { label: "rows", of: (c) => count(c.rows) },
     { label: "contradicted", of: (c) => percent(c.share) },
     { label: "95 % interval", of: (c) => `${percent(c.low)} to ${percent(c.high)}` },
-  ], found.labels)));
+  ], suspicious.labels)));
   const right = el("article", { class: "card", "data-rows": "" }, el("h3", {}, "Most contradicted rows"),
     el("p", { class: "small" }, `Row numbers (the first row is 0) and the models' agreement with the ${what}.`));
   grid.append(right);
-  for (const group of found.rows) {
+  for (const group of suspicious.rows) {
     if (!group.rows.length) continue;
     right.append(el("h3", {}, name(group.group)));
     const list = el("div", { class: "rows" }, group.rows.map((row) => el("span", {}, `${row.row} `, el("span", { class: "small" }, digits(row.agreement)))));
@@ -182,25 +182,25 @@ function drawSuspicious(attribute, about) {
     }
   }
   const lists = [["least_agreement", `Where models agree least with the ${what}s`, `These ${what}s are noisy, or the rows are hard to predict. Clearest first.`]];
-  if (found.beyond_doubt) {
+  if (suspicious.beyond_doubt) {
     lists.unshift(["beyond_doubt", "Where models agree less with labels than they predict", "Agreement is lower than the models' own probabilities predict. Wrong labels are most likely here. Clearest first."]);
   }
   for (const [key, title, hint] of lists) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
-      sliceTable(found[key], attribute.shown, attribute, about, [
+      sliceTable(suspicious[key], attribute.shown, attribute, about, [
         { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
-        ...(found.beyond_doubt ? [{ label: "predicted", of: (s) => digits(s.expected_agreement) }] : []),
+        ...(suspicious.beyond_doubt ? [{ label: "predicted", of: (s) => digits(s.expected_agreement) }] : []),
         { label: "contradicted", of: (s) => percent(s.contradicted_share) },
       ])));
   }
 }
 
 // A slice's outcome group by group; of many groups only where it is highest and lowest.
-function perGroup(found, write) {
+function perGroup(outcomes, write) {
   const line = (one, word) => el("span", { class: "condition small" }, word, name(one.group), ": ", el("span", { class: "nowrap" }, write(one.number)));
-  if (found.length <= MOST_PER_SLICE) return found.map((one) => line(one, ""));
-  const sorted = [...found].sort((a, b) => b.number - a.number);
-  return [line(sorted[0], "highest in "), line(sorted[found.length - 1], "lowest in ")];
+  if (outcomes.length <= MOST_PER_SLICE) return outcomes.map((one) => line(one, ""));
+  const sorted = [...outcomes].sort((a, b) => b.number - a.number);
+  return [line(sorted[0], "highest in "), line(sorted[outcomes.length - 1], "lowest in ")];
 }
 
 function sliceTable(slices, groups, attribute, about, extra) {

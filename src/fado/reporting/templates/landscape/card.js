@@ -10,7 +10,7 @@ function drawCard(models, content, state) {
   const chosen = state.chosen.find((one) => one.row === row);
   const columns = [
     { label: "metric", text: true, of: (figure) => (figure.name === models.views[state.view].ratio ? el("b", {}, name(figure.title)) : name(figure.title)) },
-    ...models.parts.filter((own) => own === models.chosenOn || own === state.part || row === state.best).map((validated) => ({ label: validated, text: true, of: (figure) => figureCell(models, `${validated}_${figure.name}`, row) })),
+    ...models.parts.filter((part) => part === models.chosenOn || part === state.part || row === state.best).map((validated) => ({ label: validated, text: true, of: (figure) => figureCell(models, `${validated}_${figure.name}`, row) })),
   ];
   box.replaceChildren(
     el("h2", {}, markOf(look, models.alpha(row)), name(look.name)),

@@ -76,8 +76,8 @@ function drawMarks(svg, scene, models, state) {
 
 // The stairs that no model stands above: solid without the group at decision time, dotted with it.
 function drawFrontier(svg, scene, state, rows, kind) {
-  const own = new Set(rows);
-  const steps = state.points.filter((point) => own.has(point.row)).sort((a, b) => a.tpr - b.tpr || b.ratio - a.ratio);
+  const ofKind = new Set(rows);
+  const steps = state.points.filter((point) => ofKind.has(point.row)).sort((a, b) => a.tpr - b.tpr || b.ratio - a.ratio);
   if (!steps.length) return;
   let d = `M${scene.x(0)},${scene.y(steps[0].ratio)}`;
   for (const step of steps) d += `V${scene.y(step.ratio)}H${scene.x(step.tpr)}`;

@@ -6,7 +6,7 @@
 function chooseModels(models, view, line, part) {
   const wanted = Math.round(line * MILLION), ratioOf = (row) => models.ratio(models.chosenOn, view, row);
   const chosen = models.views[view].choices.map(({ steps, compared }) => {
-    const [row, place] = steps.find(([own]) => ratioOf(own) >= wanted) ?? steps.at(-1);
+    const [row, place] = steps.find(([candidate]) => ratioOf(candidate) >= wanted) ?? steps.at(-1);
     return { kind: models.kind(row), row, place, reached: ratioOf(row) >= wanted, most: ratioOf(row), compared };
   });
   const falling = (name) => (a, b) => order(models.millionths(name, b.row)) - order(models.millionths(name, a.row));

@@ -43,8 +43,8 @@ function coloursOf(look, alpha) {
 function paint(path, look, alpha, width) {
   ["--on-light", "--on-dark"].forEach((key, place) => path.style.setProperty(key, coloursOf(look, alpha)[place]));
   path.classList.add("painted");
-  path.style.fill = look.needs_group ? "none" : "var(--own)";
-  if (look.needs_group) path.style.stroke = "var(--own)";
+  path.style.fill = look.needs_group ? "none" : "var(--paint)";
+  if (look.needs_group) path.style.stroke = "var(--paint)";
   path.style.strokeWidth = look.needs_group ? `${width}px` : "0";
   return path;
 }

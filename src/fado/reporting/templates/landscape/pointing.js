@@ -9,14 +9,14 @@ function snapped(line) {
 
 // The model that is nearest to a place of the chart, within reach.
 function nearest(scene, models, state, place) {
-  let found = null, least = REACH ** 2;
+  let closest = null, least = REACH ** 2;
   for (const point of state.points) {
     if (!scene.inside(point) || (state.only !== null && models.kind(point.row) !== state.only)) continue;
     const far = (scene.x(point.tpr) - place.x) ** 2 + (scene.y(point.ratio) - place.y) ** 2;
-    const onTop = found !== null && found.frontier === null && point.frontier !== null;
-    if (far < least || (far === least && onTop)) [found, least] = [point, far];
+    const onTop = closest !== null && closest.frontier === null && point.frontier !== null;
+    if (far < least || (far === least && onTop)) [closest, least] = [point, far];
   }
-  return found;
+  return closest;
 }
 
 function placeOf(scene, event) {

@@ -57,8 +57,8 @@ function drawWinners(models, content, state, change) {
     ], reached), el("p", { class: "note" }, triesNote(models))));
   }
   if (missed.length) box.append(el("ul", { class: "missed card below" }, missed.map((one) => missedItem(models, content, state, one, change))));
-  const told = new Set(state.chosen.map((one) => one.kind));
-  const without = models.looks.flatMap((look, kind) => (told.has(kind) ? [] : [{ look, kind }]));
+  const kinds = new Set(state.chosen.map((one) => one.kind));
+  const without = models.looks.flatMap((look, kind) => (kinds.has(kind) ? [] : [{ look, kind }]));
   box.append(...without.map(({ look, kind }) => el("p", { class: "without" }, name(look.name), ": no model that can be compared. ", name(leftOutText(models, content, kind, 0)))));
 }
 

@@ -40,12 +40,12 @@ function shortName(models, row) {
 
 // How many models of an intervention were tried, and how many of them can be compared.
 function triedText(models, kind, compared) {
-  const own = models.rows.filter((row) => models.kind(row) === kind), tried = `tried with ${models.looks[kind].name}`;
-  const fits = own.reduce((sum, row) => sum + (models.count("fits", row) || 0), 0);
+  const ofKind = models.rows.filter((row) => models.kind(row) === kind), tried = `tried with ${models.looks[kind].name}`;
+  const fits = ofKind.reduce((sum, row) => sum + (models.count("fits", row) || 0), 0);
   const cost = fits ? ` (${several(fits, "fit")} in all)` : "";
-  return compared === own.length
+  return compared === ofKind.length
     ? `${several(compared, "model")} ${tried}${cost}`
-    : `${several(compared, "model")} that can be compared, of ${count(own.length)} ${tried}${cost}`;
+    : `${several(compared, "model")} that can be compared, of ${count(ofKind.length)} ${tried}${cost}`;
 }
 
 // How many models the selected one was selected from, and what that means for its figures.
