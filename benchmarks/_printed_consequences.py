@@ -33,7 +33,7 @@ from lightgbm import LGBMClassifier
 
 from _aim_tables import QUESTIONS, draw_sample, measure
 from fado.exploration._consequences import Consequences
-from fado.exploration._material import read_material
+from fado.exploration._explored import read_explored
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.metrics import threshold_at_fpr
 from fado.tabular import read_problem
@@ -68,11 +68,11 @@ def one_draw(directory, name, number, retrain):
     problem = read_problem(draw.X, draw.y, {"z": draw.z})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        material = read_material(problem, "y", None, max_rows=50_000, min_group_size=30, seed=number)
-        columns = SliceFinder(material).columns
-        columns = [*columns, binned_target(material, len(columns))]
-        consequences = Consequences(material, columns, retrain, MODEL, n_jobs=2)
-    attribute = material.attributes[0]
+        explored = read_explored(problem, "y", None, max_rows=50_000, min_group_size=30, seed=number)
+        columns = SliceFinder(explored).columns
+        columns = [*columns, binned_target(explored, len(columns))]
+        consequences = Consequences(explored, columns, retrain, MODEL, n_jobs=2)
+    attribute = explored.attributes[0]
     found = consequences.of(attribute)
     effects = found["effects"][0]
     truth = Truth(draw, y_population, number)

@@ -47,7 +47,7 @@ from _data import TABLES, data_argument, real_table, text_as_categories
 from fado import KNNShapley, OutOfBagEntropy, TreeInfluence
 from fado.datasets import make_account_fraud
 from fado.execution import ThreadExecutor
-from fado.exploration._material import read_material
+from fado.exploration._explored import read_explored
 from fado.exploration._slices import SliceFinder
 from fado.metrics import RATIO_NAMES
 from fado.tabular import read_problem
@@ -93,8 +93,8 @@ class Trial:
     def _slices(self, problem):
         """Give half of the rows of slices where models are surest and least sure of target and group."""
         valuation = self.entropy
-        material = read_material(problem, "y", valuation, max_rows=50_000, min_group_size=30, seed=0)
-        finder, generator, parts = SliceFinder(material), np.random.default_rng(3), []
+        explored = read_explored(problem, "y", valuation, max_rows=50_000, min_group_size=30, seed=0)
+        finder, generator, parts = SliceFinder(explored), np.random.default_rng(3), []
         for variable in ("y", "z"):
             for highest in (True, False):
                 for found in finder.find(valuation[variable], highest=highest, most=6):

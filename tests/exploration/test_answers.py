@@ -9,7 +9,7 @@ import pytest
 from fado import OutOfBagEntropy, Valuation, explore
 from fado.aim import trade_off
 from fado.exploration._answers import answers
-from fado.exploration._material import read_material
+from fado.exploration._explored import read_explored
 from fado.exploration._rows import most_helpful
 from fado.tabular import read_problem
 from fado.valuation import Provenance
@@ -222,14 +222,14 @@ HARMFUL = measured(-0.134, 0.03, -0.609, 0.02)  # the largest change of all, and
 def test_the_headline_is_a_removal_that_helps_or_says_that_none_does(by_hand, found, sentence):
     X, y, sex, scores = by_hand
     values = decided_by(scores, y, sex)
-    material = read_material(
+    explored = read_explored(
         read_problem(X, y, {"sex": sex}), "y", values, max_rows=400, min_group_size=30, seed=0
     )
     parts = explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0).to_dict()[
         "attributes"
     ][0]
     given = answers(
-        material, material.attributes[0], parts | {"effects": found, "not_measured": "Too few rows."}
+        explored, explored.attributes[0], parts | {"effects": found, "not_measured": "Too few rows."}
     )
     assert {one["id"]: one["sentence"] for one in given}["slice"] == sentence
 

@@ -17,7 +17,7 @@ from fado.exploration._consequences import (
     _is_trusted,
     task_without,
 )
-from fado.exploration._material import read_material
+from fado.exploration._explored import read_explored
 from fado.exploration._removals import keeps_cells, label_cells, most_harmful
 from fado.tabular import read_problem
 from fado.valuation import BaseValuator
@@ -268,9 +268,9 @@ def test_no_removal_empties_a_group_that_is_not_compared_or_of_another_attribute
     z = {"z": np.where(rows < 25, "few", np.where(rows % 2, "a", "b")), "side": np.where(rows < 60, "l", "r")}
     problem = read_problem(np.zeros((n_rows, 1)), rows % 4 > 1, z)
     values = Valuation.from_values({name: np.zeros(n_rows) for name in ("y", *z)})
-    material = read_material(problem, "y", values, max_rows=n_rows, min_group_size=30, seed=0)
-    assert material.attributes[0].groups.compared == [0, 1]  # 25 rows are too few
-    cells = label_cells(material)
+    explored = read_explored(problem, "y", values, max_rows=n_rows, min_group_size=30, seed=0)
+    assert explored.attributes[0].groups.compared == [0, 1]  # 25 rows are too few
+    cells = label_cells(explored)
     assert not keeps_cells(rows < 25, cells)
     assert not keeps_cells((rows >= 25) & (rows < 60), cells)  # more than half of "l"
     assert keeps_cells((rows >= 25) & (rows < 50) & (rows % 2 > 0), cells)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from fado import TreeInfluence, Valuation, explore
-from fado.exploration._material import show_groups
+from fado.exploration._explored import show_groups
 from fado.exploration._removals import RemovalSearch
 from fado.exploration._rows import cell_effects
 from fado.exploration._slices import BinnedColumn, Condition

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fado import Valuation
-from fado.exploration._material import read_material
+from fado.exploration._explored import read_explored
 from fado.exploration._slices import SliceFinder, permutation_z
 from fado.tabular import read_problem
 
@@ -16,8 +16,8 @@ def searching(frame, max_rows=10_000):
     valuation = Valuation.from_probabilities(half, {"z": half})
     z = np.arange(n_rows) % 2
     limits = {"max_rows": max_rows, "min_group_size": 30, "seed": 0}
-    material = read_material(read_problem(frame, z == 0, {"z": z}), "y", valuation, **limits)
-    finder = SliceFinder(material)
+    explored = read_explored(read_problem(frame, z == 0, {"z": z}), "y", valuation, **limits)
+    finder = SliceFinder(explored)
     return finder, finder.columns
 
 

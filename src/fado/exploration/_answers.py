@@ -11,7 +11,7 @@ import numpy as np
 from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
-from fado.exploration._material import Material, Protected, percent, plain_number, quoted
+from fado.exploration._explored import ExploredRows, Protected, percent, plain_number, quoted
 from fado.metrics import RATES, Budget, best_first, predicted_positive
 from fado.tabular import group_rows
 
@@ -30,17 +30,17 @@ _SURE = f"{100 * CONFIDENCE:g} %"
 _POINT = ["tpr", "tpr_low", "tpr_high", "ratio", "low", "tpr_change", "tpr_change_error"]
 
 
-def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
+def aim_part(explored: ExploredRows, attribute: Protected) -> dict[str, Any] | None:
     """Give the cost of each level of each ratio; None without the probabilities that this needs.
 
     Each of the ``ratios`` has its ``points``, the untouched one first; the ``answer``, the point that reaches
     the line; ``sure``, the point that does so with confidence; and ``sentences``.
     """
-    if not _has_probabilities(material, attribute):
+    if not _has_probabilities(explored, attribute):
         return None
-    problem, valuation, variable = material.searched, material.valuation, attribute.variable
-    if len(material.sample) < len(material):
-        valuation, variable = valuation.take(material.sample), variable.take(material.sample)
+    problem, valuation, variable = explored.searched, explored.valuation, attribute.variable
+    if len(explored.sample) < len(explored):
+        valuation, variable = valuation.take(explored.sample), variable.take(explored.sample)
     problem = replace(  # with one attribute, and without weights
         problem,
         protected=(variable,),
@@ -57,7 +57,7 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
     positive = problem.labels.is_positive
     if compared.sum() < 2 or positive.all() or not positive.any():
         return None
-    blind = attribute.position is None and not material.excluded_columns(attribute.name)
+    blind = attribute.position is None and not explored.excluded_columns(attribute.name)
     out_of_bag = valuation.provenance.algorithm == "out-of-bag"
     by = "out-of-bag decisions" if out_of_bag else "decisions from the given probabilities"
     by = f"{by} that do not use the group" if blind else by
@@ -70,7 +70,7 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
             lines={name: LINE},
             budget=Budget("fpr", MAX_FPR),
             confidence=CONFIDENCE,
-            seed=material.seed,
+            seed=explored.seed,
         )
         rates = [rate for rate in frame.columns if rate.startswith(f"{name.removesuffix('_ratio')}[")]
         answer = _answer(frame)
@@ -94,17 +94,17 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
         "confidence": CONFIDENCE,
         "rows": problem.n_rows,
         "groups": [titles[name] for name in groups.names if name in titles],
-        "note": _note(material, attribute, problem.n_rows, out_of_bag),
+        "note": _note(explored, attribute, problem.n_rows, out_of_bag),
         "ratios": ratios,
     }
 
 
-def _has_probabilities(material: Material, attribute: Protected) -> bool:
+def _has_probabilities(explored: ExploredRows, attribute: Protected) -> bool:
     """Say whether there are two labels, and probabilities for them and for the attribute's groups."""
-    probabilities, valued = material.valuation.probabilities, material.valuation.classes
-    if attribute.is_continuous or material.positive is None or not material.is_binary or not probabilities:
+    probabilities, valued = explored.valuation.probabilities, explored.valuation.classes
+    if attribute.is_continuous or explored.positive is None or not explored.is_binary or not probabilities:
         return False
-    asked = {"y": material.target.classes, attribute.name: attribute.variable.classes}
+    asked = {"y": explored.target.classes, attribute.name: attribute.variable.classes}
     if not asked.keys() <= probabilities.keys() or probabilities["y"].shape[1] != 2:
         return False
     return all(
@@ -182,12 +182,12 @@ def _down(number: float) -> str:
     return f"{np.floor(1000 * number + 1e-9) / 1000:.3f}"
 
 
-def _note(material: Material, attribute: Protected, n_rows: int, out_of_bag: bool) -> str:
+def _note(explored: ExploredRows, attribute: Protected, n_rows: int, out_of_bag: bool) -> str:
     """Say on which rows the curve was measured, and how an aimed model may differ."""
     rows = "rows with the given probabilities, assuming that their models were not trained on these rows"
     if out_of_bag:
         rows = "out-of-bag rows, which the models were not trained on"
-    rows = rows if n_rows == len(material) else f"{n_rows:,} {rows}"
+    rows = rows if n_rows == len(explored) else f"{n_rows:,} {rows}"
     said = [
         f"Measured on {rows}. Each point was selected on these rows, so expect slightly worse figures on new "
         "rows."
@@ -198,7 +198,7 @@ def _note(material: Material, attribute: Protected, n_rows: int, out_of_bag: boo
             f"{name} is itself a feature: here the models of the target may use it, the models of the group "
             "do not. An aimed model that uses it can reach higher ratios."
         )
-    elif material.excluded_columns(attribute.name):
+    elif explored.excluded_columns(attribute.name):
         said.append(
             f"Columns that determine {name} were hidden from its models. An aimed model that uses them can "
             "reach higher ratios."
@@ -210,24 +210,24 @@ def _note(material: Material, attribute: Protected, n_rows: int, out_of_bag: boo
     return " ".join(said)
 
 
-def answers(material: Material, attribute: Protected, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def answers(explored: ExploredRows, attribute: Protected, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Answer in sentences what a reader asks first, from the other parts of the attribute's page.
 
     Each answer has ``id``, ``title``, ``sentence`` and ``command``, the command to run next (mostly None).
     """
     biases = {bias["id"]: bias for bias in parts["biases"]}
-    rates = _decision_rates(material, attribute)
+    rates = _decision_rates(explored, attribute)
     told = {
         "gap": ("Largest gap", " ".join([_gap(biases["prevalence"]), *_decisions(attribute, rates)])),
         "giveaway": (
             "Columns that reveal the group",
-            _giveaway(attribute, material.excluded_columns(attribute.name), biases["base"], parts["columns"]),
+            _giveaway(attribute, explored.excluded_columns(attribute.name), biases["base"], parts["columns"]),
         ),
         "slice": ("Removing rows", _removal(parts.get("effects"), parts["not_measured"])),
     }
     if parts["aim"] is not None:
         told["aim"] = (f"Cost of a ratio of {LINE}", parts["aim"]["ratios"][0]["sentences"][0])
-    step, command = _next(material, attribute, parts["aim"], rates)
+    step, command = _next(explored, attribute, parts["aim"], rates)
     told["next"] = ("Next step", step)
     return [
         {"id": key, "title": title, "sentence": sentence, "command": command if key == "next" else None}
@@ -251,10 +251,10 @@ def _with_interval(estimate: Mapping[str, Any], form: str) -> str:
     return f"{told}{' points' if form == 'percent' else ''} (95 % interval {low} to {high})"
 
 
-def _decision_rates(material: Material, attribute: Protected) -> dict[str, list[Estimate]]:
+def _decision_rates(explored: ExploredRows, attribute: Protected) -> dict[str, list[Estimate]]:
     """Estimate each group's false- and true-positive rate at the budget; empty if there are no scores."""
-    scored = material.scores()
-    seen = material.valuation.provenance.algorithm == "in-bag"  # by the models
+    scored = explored.scores()
+    seen = explored.valuation.provenance.algorithm == "in-bag"  # by the models
     if scored is None or seen or len(np.unique(scored[0])) < 2:
         return {}
     positive, scores = scored
@@ -342,14 +342,14 @@ def _moved(metric: str, change: float, error: float | None) -> str:
 
 
 def _next(
-    material: Material,
+    explored: ExploredRows,
     attribute: Protected,
     aim: Mapping[str, Any] | None,
     rates: Mapping[str, list[Estimate]],
 ) -> tuple[str, str | None]:
     """Say what to do next, and give the command for it."""
     compared, name = attribute.groups.compared, TITLES[_RATIO]
-    if not material.is_binary:
+    if not explored.is_binary:
         return f"Ratios need decisions between two labels: {COMPARE_TARGET}, and explore that.", None
     if attribute.is_continuous:
         return (
@@ -385,16 +385,16 @@ def _next(
         said += " A model aimed at it comes as close as these rows allow."
     else:
         said += " Train a model aimed at it."
-    return said, _python_call(material, attribute)
+    return said, _python_call(explored, attribute)
 
 
-def _python_call(material: Material, attribute: Protected) -> str:
+def _python_call(explored: ExploredRows, attribute: Protected) -> str:
     """Write the call that aims a model, with the names of the parameters of `explore`."""
-    features, groups = "X", "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
+    features, groups = "X", "z" if len(explored.attributes) == 1 else f"z[{attribute.name!r}]"
     if attribute.position is not None:  # named columns of X: a model without them
-        names = [one.name for one in material.attributes]
+        names = [one.name for one in explored.attributes]
         features, groups = f"X.drop(columns={names!r})", f"X[{attribute.name!r}]"
-    label = "" if material.positive == 1 else f", pos_label={material.target.classes[0]!r}"
+    label = "" if explored.positive == 1 else f", pos_label={explored.target.classes[0]!r}"
     made = f'AimedEstimator(LGBMClassifier(), ratio="{_RATIO}", at_least={LINE}{label})'
-    unknown = f", unknown={list(material.problem.unknown)!r}" if material.problem.unknown else ""
+    unknown = f", unknown={list(explored.problem.unknown)!r}" if explored.problem.unknown else ""
     return f"{made}.fit({features}, y, sensitive_features={groups}{unknown})"

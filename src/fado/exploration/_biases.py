@@ -14,9 +14,9 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from fado._typing import Bools, Floats
-from fado.exploration._material import (
+from fado.exploration._explored import (
     FEWEST_MEMBERS,
-    Material,
+    ExploredRows,
     Protected,
     ShownGroups,
     percent,
@@ -233,7 +233,7 @@ def _steps(quarters: Sequence[Estimate]) -> list[int]:
     return [int(np.sign(after.number - before.number)) for before, after in pairwise(quarters)]
 
 
-def biases(material: Material, attribute: Protected) -> list[dict[str, Any]]:
+def biases(explored: ExploredRows, attribute: Protected) -> list[dict[str, Any]]:
     """Estimate the four biases of one protected attribute.
 
     Each is a dict with ``id``, ``name``, ``measure``, ``format``, ``number``, ``low`` and ``high`` (None if
@@ -241,17 +241,17 @@ def biases(material: Material, attribute: Protected) -> list[dict[str, Any]]:
     also ``turning``, the widest gap between its quarters, in the same form.
     """
     return [
-        _group_size(material, attribute),
-        _prevalence(material, attribute),
-        _separability(material, attribute),
-        _base_bias(material, attribute),
+        _group_size(explored, attribute),
+        _prevalence(explored, attribute),
+        _separability(explored, attribute),
+        _base_bias(explored, attribute),
     ]
 
 
-def error_removed(material: Material, variable: Variable) -> Estimate | None:
+def error_removed(explored: ExploredRows, variable: Variable) -> Estimate | None:
     """Estimate which share of the error of guessing the mean models remove; None if unknown."""
-    agreement = material.agreement(variable.name)
-    largest_error = (material.valuation.provenance.largest_error or {}).get(variable.name)
+    agreement = explored.agreement(variable.name)
+    largest_error = (explored.valuation.provenance.largest_error or {}).get(variable.name)
     if agreement is None or largest_error is None:
         return None
     known = variable.known
@@ -259,13 +259,13 @@ def error_removed(material: Material, variable: Variable) -> Estimate | None:
     return skill(errors, np.abs(variable.labels[known] - variable.labels[known].mean()))
 
 
-def _group_size(material: Material, attribute: Protected) -> dict[str, Any]:
+def _group_size(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
     groups, names = attribute.groups, attribute.spoken
     if attribute.is_continuous:
         groups = _stretches(attribute)
         names = tuple(map(quoted, groups.names))
     sizes = groups.sizes
-    shares = [share(int(size), len(material)) for size in sizes]
+    shares = [share(int(size), len(explored)) for size in sizes]
     compared = [group for group in groups.compared if sizes[group] >= FEWEST_MEMBERS]
     estimate, sentence = None, _too_few(attribute)
     if len(compared) > 1:
@@ -293,9 +293,9 @@ def _stretches(attribute: Protected) -> ShownGroups:
     return ShownGroups(codes, tuple(f"{low} to {high}" for low, high in pairwise(bounds)))
 
 
-def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
-    groups, found = attribute.groups, _outcomes(material, attribute.groups)
-    is_number = material.target.kind == "continuous"
+def _prevalence(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
+    groups, found = attribute.groups, _outcomes(explored, attribute.groups)
+    is_number = explored.target.kind == "continuous"
     gap, write, form = (difference, plain_number, "number") if is_number else (share_gap, percent, "percent")
     parts = groups.compared
     widest = [widest_gap(estimates, parts, gap, len(found)) for _, _, estimates in found]
@@ -307,18 +307,18 @@ def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
         sentence = _too_few(attribute) if not gaping.known else _no_difference(what)
         if gaping.is_clear:
             sentence = f"The {what} is {gaping.told(estimates, attribute.spoken, write)}."
-            if not is_number and material.positive is None:
+            if not is_number and explored.positive is None:
                 sentence += f" Of the {len(found)} labels, this one differs most."
         sized = _bias("prevalence", f"gap in the {what}", form, gaping.gap, sentence)
     labels = None
-    if not is_number and material.positive is None:
+    if not is_number and explored.positive is None:
         labels = [
             {
                 "label": str(label),
                 "share": float(rows.mean()),
                 "groups": [estimates[group].number for group in groups.compared],
             }
-            for label, (_, rows, estimates) in zip(material.target.classes, found, strict=True)
+            for label, (_, rows, estimates) in zip(explored.target.classes, found, strict=True)
         ]
     return (
         sized
@@ -327,32 +327,34 @@ def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
     )
 
 
-def _outcomes(material: Material, groups: ShownGroups) -> list[tuple[str, npt.NDArray[Any], list[Estimate]]]:
+def _outcomes(
+    explored: ExploredRows, groups: ShownGroups
+) -> list[tuple[str, npt.NDArray[Any], list[Estimate]]]:
     """List the rate of the positive label, or the share of every label without one, or the mean."""
-    target = material.target
+    target = explored.target
     if target.kind == "continuous":
-        return [(f"mean of {material.target_name}", target.labels, _means(groups, target.labels))]
+        return [(f"mean of {explored.target_name}", target.labels, _means(groups, target.labels))]
     found = []
-    for code in range(len(target.classes)) if material.positive is None else [material.positive]:
+    for code in range(len(target.classes)) if explored.positive is None else [explored.positive]:
         rows = target.labels == code
         rates = list(map(share, groups.count(rows).tolist(), groups.sizes.tolist()))
-        kind = "share" if material.positive is None else "rate"
-        found.append((f"{kind} of {quoted(material.speak_label(code))}", rows, rates))
+        kind = "share" if explored.positive is None else "rate"
+        found.append((f"{kind} of {quoted(explored.speak_label(code))}", rows, rates))
     return found
 
 
-def _separability(material: Material, attribute: Protected) -> dict[str, Any]:
-    target, groups, agreement = material.target_name, attribute.groups, material.agreement("y")
+def _separability(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
+    target, groups, agreement = explored.target_name, attribute.groups, explored.agreement("y")
     if agreement is None:
         return _bias("separability", "", "number", None, NO_AGREEMENT) | _pictured()
-    if material.is_binary and not attribute.is_continuous:
-        is_one = material.target.labels == 1
+    if explored.is_binary and not attribute.is_continuous:
+        is_one = explored.target.labels == 1
         scores = np.where(is_one, agreement, 1.0 - agreement)
         estimates = [auc(scores[rows], is_one[rows]) for rows in map(groups.members, range(len(groups)))]
         what = bars_are = f"AUC of {target}"
     else:
         estimates, what = _means(groups, agreement), f"agreement on {target}"
-        is_class = material.target.kind == "classes"
+        is_class = explored.target.kind == "classes"
         meaning = "mean probability that models give to a row's own label"
         bars_are = f"{what}: {meaning if is_class else '1 is no error, 0 the largest error'}"
     bars = _pictured(groups, estimates, bars_are, "number")
@@ -371,12 +373,12 @@ def _separability(material: Material, attribute: Protected) -> dict[str, Any]:
     return _bias("separability", f"gap in the {what}", "number", widest.gap, sentence) | bars
 
 
-def _base_bias(material: Material, attribute: Protected) -> dict[str, Any]:
-    z, groups, agreement = attribute.variable, attribute.groups, material.agreement(attribute.name)
-    removed = error_removed(material, z) if attribute.is_continuous else None
+def _base_bias(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
+    z, groups, agreement = attribute.variable, attribute.groups, explored.agreement(attribute.name)
+    removed = error_removed(explored, z) if attribute.is_continuous else None
     if agreement is None or (attribute.is_continuous and removed is None):
         return _bias("base", "", "number", None, NO_AGREEMENT) | _pictured()
-    sees_target = material.valuation.provenance.settings.get("z_sees_target") is not False
+    sees_target = explored.valuation.provenance.settings.get("z_sees_target") is not False
     seen = f"the features{' and the target' if sees_target else ''}"
     means = _means(groups, agreement)
     if removed is not None:
@@ -406,7 +408,7 @@ def _base_bias(material: Material, attribute: Protected) -> dict[str, Any]:
     pictured = _pictured(groups, means, "probability that models give to a row's own group", "percent")
     for bar, group in zip(pictured["bars"], groups.rated, strict=True):
         if group != groups.others:
-            bar["reference"] = bar["rows"] / len(material)
+            bar["reference"] = bar["rows"] / len(explored)
     references = "the group's share of rows, as random guessing would give"
     return sized | pictured | {"references_are": references}
 

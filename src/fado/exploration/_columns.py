@@ -24,7 +24,7 @@ from fado._typing import Floats
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.execution import ThreadExecutor, n_workers
 from fado.exploration._biases import skill
-from fado.exploration._material import Material, Protected, percent, quoted, sample_rows
+from fado.exploration._explored import ExploredRows, Protected, percent, quoted, sample_rows
 from fado.tabular import TARGET, Problem, Table, deal_rows
 
 FOLDS = 3
@@ -54,22 +54,22 @@ class Reliance(NamedTuple):
         return {"share": share, "margin": self.reach * error, "clear": share > self.reach * error}
 
 
-def column_reliance(material: Material, n_jobs: int | None, progress: bool) -> dict[str, Reliance]:
+def column_reliance(explored: ExploredRows, n_jobs: int | None, progress: bool) -> dict[str, Reliance]:
     """Measure what models of the target and of each attribute owe to each column; empty without names."""
-    problem = material.searched
-    rows = sample_rows(problem.n_rows, MOST_ROWS, material.seed)
+    problem = explored.searched
+    rows = sample_rows(problem.n_rows, MOST_ROWS, explored.seed)
     problem = problem if len(rows) == problem.n_rows else problem.take(rows)
     if problem.table.is_sparse:
         return {}
     target, names = problem.target, problem.table.names
-    sees_target = material.valuation.provenance.settings.get("z_sees_target") is not False
+    sees_target = explored.valuation.provenance.settings.get("z_sees_target") is not False
     variables = [target]
-    for one, variable in zip(material.attributes, problem.protected, strict=True):
-        hidden = material.excluded_columns(one.name)
+    for one, variable in zip(explored.attributes, problem.protected, strict=True):
+        hidden = explored.excluded_columns(one.name)
         places = frozenset(j for j, name in enumerate(names) if name in hidden or j == one.position)
         variables.append(replace(variable, excluded=places, sees_target=sees_target))
     cells = target.labels if target.kind == "classes" else np.zeros(problem.n_rows, dtype=np.int64)
-    generator = np.random.default_rng([material.seed, 20])
+    generator = np.random.default_rng([explored.seed, 20])
     folds = deal_rows(cells.astype(np.int64), [1 / FOLDS] * FOLDS, generator, problem.blocks)
     models = default_estimators(problem.table.n_columns)
     tasks = []
@@ -81,11 +81,11 @@ def column_reliance(material: Material, n_jobs: int | None, progress: bool) -> d
             )
             if len(train) and len(held):
                 estimator = models[variable.kind == "continuous"]
-                tasks.append(Task(estimator, variable, train, material.seed, held))
+                tasks.append(Task(estimator, variable, train, explored.seed, held))
     workers = n_workers(n_jobs)
     engine = LightGBMEngine(problem.table, target, workers=workers)
     engine.prepare(tasks)
-    grown = ThreadExecutor(workers).run(_held_errors, tasks, (engine, problem, material.seed))
+    grown = ThreadExecutor(workers).run(_held_errors, tasks, (engine, problem, explored.seed))
     done = list(tracked(grown, len(tasks), what="models of columns", show=progress))
     return {
         variable.name: _reliance(
@@ -158,18 +158,20 @@ def _reliance(held: Sequence[_Held], problem: Problem) -> Reliance:
     return Reliance(shares, float(ndtri(1 - 0.025 / max(len(shares), 1))), len(rows))
 
 
-def columns_part(material: Material, attribute: Protected, reliance: dict[str, Reliance]) -> dict[str, Any]:
+def columns_part(
+    explored: ExploredRows, attribute: Protected, reliance: dict[str, Reliance]
+) -> dict[str, Any]:
     """Say how much every feature, and the target, reveals the attribute and matters for the target.
 
     The columns that reveal most come first; those ``drawn`` clearly reveal the attribute or matter for the
     target. A column that models of the attribute must not see has no share, and stands last.
     """
     of_z, of_y = (reliance.get(name, Reliance(None)) for name in (attribute.name, TARGET))
-    sees_target = material.valuation.provenance.settings.get("z_sees_target") is not False
-    hidden, nothing = material.excluded_columns(attribute.name), Reliance(None).figures(0)
-    names = material.problem.table.names if reliance else []
+    sees_target = explored.valuation.provenance.settings.get("z_sees_target") is not False
+    hidden, nothing = explored.excluded_columns(attribute.name), Reliance(None).figures(0)
+    names = explored.problem.table.names if reliance else []
     rows: list[dict[str, Any]] = []
-    for place, name in enumerate([*names, material.target_name] if names and sees_target else names):
+    for place, name in enumerate([*names, explored.target_name] if names and sees_target else names):
         is_target = place == len(names)
         left_out = not is_target and (name in hidden or place == attribute.position)
         rows.append(

@@ -32,7 +32,7 @@ from fado._typing import Bools, Floats, Integers
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.exploration._biases import rank_correlation
-from fado.exploration._material import Material, Protected
+from fado.exploration._explored import ExploredRows, Protected
 from fado.exploration._removals import find_slices, label_cells, most_harmful
 from fado.exploration._rows import INFLUENCE, MOST_SLICES
 from fado.exploration._slices import BinnedColumn
@@ -71,16 +71,16 @@ class Consequences:
 
     def __init__(
         self,
-        material: Material,
+        explored: ExploredRows,
         columns: Sequence[BinnedColumn],
         retrain: int,
         estimator: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> None:
-        self.material, self.columns = material, columns
+        self.explored, self.columns = explored, columns
         self._estimator, self._workers, self._progress = estimator, n_workers(n_jobs), progress
-        provenance = material.valuation.provenance
+        provenance = explored.valuation.provenance
         told = provenance.settings if provenance.algorithm == INFLUENCE else {}
         self._influence = {name: told[name] for name in _METRICS if name in told}
         self.goal = (
@@ -89,12 +89,12 @@ class Consequences:
             float(told.get("max_fpr", 0.05)),
         )
         self._positive = np.zeros(0, dtype=bool)  # the positives among the searched rows
-        if material.is_binary:
-            code = 1 if material.positive is None else material.positive
-            self._positive = np.asarray(material.target.labels == code)[material.sample]
-        self.reasons = {one.name: self._reason(one, retrain) for one in material.attributes}
+        if explored.is_binary:
+            code = 1 if explored.positive is None else explored.positive
+            self._positive = np.asarray(explored.target.labels == code)[explored.sample]
+        self.reasons = {one.name: self._reason(one, retrain) for one in explored.attributes}
         self._found: dict[str, dict[str, Any]] = {}
-        measured = [one for one in material.attributes if not self.reasons[one.name]]
+        measured = [one for one in explored.attributes if not self.reasons[one.name]]
         if measured:
             self._measure(measured, retrain)
 
@@ -109,10 +109,10 @@ class Consequences:
 
     def _reason(self, attribute: Protected, retrain: int) -> str:
         """Say why nothing can be measured; empty if it can."""
-        target, name = self.material.target, self.material.target_name
+        target, name = self.explored.target, self.explored.target_name
         if not retrain:
             return "Nothing was measured, since no model was retrained (`retrain=0`)."
-        if not self.material.is_binary:
+        if not self.explored.is_binary:
             what = "is continuous" if target.kind != "classes" else f"has {len(target.classes)} classes"
             return f"Retraining needs a target with two classes, and {name} {what}: {COMPARE_TARGET}."
         if attribute.is_continuous:
@@ -134,18 +134,18 @@ class Consequences:
 
     def _counted(self, attribute: Protected) -> dict[int, Bools]:
         """Mark the searched rows that the rate of each group counts, for groups with enough of them."""
-        label, codes = RATIOS[self.goal[0]].label, attribute.groups.codes[self.material.sample]
+        label, codes = RATIOS[self.goal[0]].label, attribute.groups.codes[self.explored.sample]
         counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
         rows = {group: counted & (codes == group) for group in attribute.groups.compared}
         return {group: own for group, own in rows.items() if own.sum() >= LEAST_ROWS}
 
     def _measure(self, attributes: Sequence[Protected], retrain: int) -> None:
         """Find candidates, train models without them, and compare decisions."""
-        material, seed = self.material, self.material.seed
-        self._problem = problem = _larger_is_positive(material.searched)
+        explored, seed = self.explored, self.explored.seed
+        self._problem = problem = _larger_is_positive(explored.searched)
         cells = np.zeros(problem.n_rows, dtype=np.int64)
         for one in attributes:
-            cells = cells * (len(one.groups) + 1) + one.groups.codes[material.sample] + 1
+            cells = cells * (len(one.groups) + 1) + one.groups.codes[explored.sample] + 1
         cells = np.unique(2 * cells + problem.labels.codes, return_inverse=True)[1]
         halves = deal_rows(cells, [0.5, 0.5], np.random.default_rng([seed, 10]), problem.blocks)
         search, held = (np.flatnonzero(halves == half).astype(np.int32) for half in (0, 1))
@@ -194,11 +194,11 @@ class Consequences:
 
     def _search_effects(self, cells: Integers, search: Integers) -> dict[str, Floats] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
-        material, problem = self.material, self._problem
-        scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
-        if algorithm != INFLUENCE and all(scales[one.name].is_signed for one in material.attributes):
+        explored, problem = self.explored, self._problem
+        scales, algorithm = explored.valuation.scales, explored.valuation.provenance.algorithm
+        if algorithm != INFLUENCE and all(scales[one.name].is_signed for one in explored.attributes):
             return None
-        generator = np.random.default_rng([material.seed, 11])
+        generator = np.random.default_rng([explored.seed, 11])
         dealt = deal_rows(cells[search], [0.5, 0.5], generator, _some_blocks(problem, search))
         names = [variable.name for variable in problem.variables]
         sums = {name: np.zeros(problem.n_rows) for name in names}
@@ -208,7 +208,7 @@ class Consequences:
             train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), validated)
             valuator = TreeInfluence(
                 self._ranking(),
-                random_state=material.seed,
+                random_state=explored.seed,
                 n_jobs=self._workers,
                 progress=self._progress,
                 **self._influence,
@@ -223,7 +223,7 @@ class Consequences:
     def _ranking(self) -> Any:
         """Give the model whose leaves rank rows: the estimator if its leaves are readable, else LightGBM."""
         try:
-            readable_estimator(self._estimator, self.material.problem.table)
+            readable_estimator(self._estimator, self.explored.problem.table)
         except (TypeError, ValueError):
             return None
         return self._estimator
@@ -232,16 +232,16 @@ class Consequences:
         self, attribute: Protected, effects: dict[str, Floats] | None, search: Integers, held: Integers
     ) -> dict[str, Any]:
         """Find slices and the most harmful rows, and order the slices by their forecasts."""
-        material, name, cells = self.material, attribute.name, label_cells(self.material)
+        explored, name, cells = self.explored, attribute.name, label_cells(self.explored)
         if effects is None:
-            weights = 1.0 if material.weights is None else material.weights
-            on_ratio = (material.valuation[name] * weights)[material.sample]
+            weights = 1.0 if explored.weights is None else explored.weights
+            on_ratio = (explored.valuation[name] * weights)[explored.sample]
         else:
             on_ratio = effects[name]
-        slices = find_slices(material, self.columns, -on_ratio, CANDIDATES, cells)
+        slices = find_slices(explored, self.columns, -on_ratio, CANDIDATES, cells)
         masks = [one.rows(self.columns) for one in slices]
         curve = [most_harmful(on_ratio, share, cells) for share in SHARES]
-        parts = [own[material.sample] for own in masks] + curve
+        parts = [own[explored.sample] for own in masks] + curve
         forecasts = self._forecast(name, parts, search, held)
         order = np.argsort(-forecasts[: len(slices), 0], kind="stable")[:MOST_SLICES].tolist()
         return {
@@ -265,7 +265,7 @@ class Consequences:
                 fairness=fairness,
                 performance=performance,
                 max_fpr=max_fpr,
-                seed=self.material.seed,
+                seed=self.explored.seed,
                 workers=self._workers,
             )
             for place, column in enumerate((name, "y")):
@@ -279,7 +279,7 @@ class Consequences:
 
         Every attribute has its share of the fits: one slice, the curve, then the other slices.
         """
-        sample, each = self.material.sample, max(1, n_changes // len(candidates))
+        sample, each = self.explored.sample, max(1, n_changes // len(candidates))
         found: dict[tuple[str, str, int], Bools] = {}
         for name, own in candidates.items():
             slices = [("slice", j, rows[sample]) for j, (_, rows) in enumerate(own["slices"])]
@@ -292,7 +292,7 @@ class Consequences:
         """Train models on all rows but a fold of the validation rows, and without each removal."""
         from lightgbm import LGBMClassifier
 
-        seed, problem = self.material.seed, self._problem
+        seed, problem = self.explored.seed, self._problem
         blocks = _some_blocks(problem, held)
         estimator = LGBMClassifier() if self._estimator is None else self._estimator
         places = []

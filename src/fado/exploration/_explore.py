@@ -17,12 +17,12 @@ from fado.exploration._answers import aim_part, answers
 from fado.exploration._biases import biases
 from fado.exploration._columns import column_reliance, columns_part
 from fado.exploration._consequences import Consequences, check_retraining
-from fado.exploration._material import (
-    Material,
+from fado.exploration._explored import (
+    ExploredRows,
     Protected,
     listed_groups,
     quoted,
-    read_material,
+    read_explored,
     show_groups,
     tell_left_out,
 )
@@ -258,7 +258,7 @@ def explore(
         pos_label=pos_label,
         warn_of_columns=True,
     ).with_mean_weight_one()
-    material = read_material(
+    explored = read_explored(
         problem,
         str(getattr(y, "name", None) or "y"),
         valuation,
@@ -269,12 +269,12 @@ def explore(
         n_jobs=n_jobs,
         progress=progress,
     )
-    made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress, stability)
+    made = summarise(explored, show_rows, int(retrain), estimator, n_jobs, progress, stability)
     return Exploration(made)
 
 
 def summarise(
-    material: Material,
+    explored: ExploredRows,
     show_rows: bool,
     retrain: int,
     estimator: Any,
@@ -282,16 +282,16 @@ def summarise(
     progress: bool,
     stability: Any = None,
 ) -> dict[str, Any]:
-    """Summarise the material as plain data that can be written as JSON.
+    """Summarise the explored rows as plain data that can be written as JSON.
 
     There are ``about``, on the data and the values; one entry of ``attributes`` per protected attribute;
     ``together``, the slider's part for a utility of several attributes (None for one); and ``stability``,
     whether another run would rank the rows the same way.
     """
-    finder = SliceFinder(material)
-    columns = [*finder.columns, binned_target(material, len(finder.columns))]
-    reliance = column_reliance(material, n_jobs, progress)
-    consequences = Consequences(material, columns, retrain, estimator, n_jobs, progress)
+    finder = SliceFinder(explored)
+    columns = [*finder.columns, binned_target(explored, len(finder.columns))]
+    reliance = column_reliance(explored, n_jobs, progress)
+    consequences = Consequences(explored, columns, retrain, estimator, n_jobs, progress)
 
     def attribute_part(attribute: Protected) -> dict[str, Any]:
         groups = attribute.groups
@@ -299,60 +299,60 @@ def summarise(
         parts = {
             "name": attribute.name,
             "kind": attribute.variable.kind,
-            "groups": listed_groups(groups, material.sampled, attribute.whole),
+            "groups": listed_groups(groups, explored.sampled, attribute.whole),
             "shown": list(groups.names),
             "some_hidden": bool((groups.codes < 0).any()),
-            "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
-            "biases": biases(material, attribute),
-            "values": distributions(material, attribute),
-            "plane": plane(material, attribute),
+            "left_out": tell_left_out(groups, attribute.speak, explored.min_group_size),
+            "biases": biases(explored, attribute),
+            "values": distributions(explored, attribute),
+            "plane": plane(explored, attribute),
             "alpha": alpha_part(finder, [attribute.name], attribute.fine, groups),
-            "aim": aim_part(material, attribute),
+            "aim": aim_part(explored, attribute),
             "gives_away": finder.gives_away(attribute),
-            "columns": columns_part(material, attribute, reliance),
+            "columns": columns_part(explored, attribute, reliance),
             "suspicious": suspicious_part(finder, attribute, show_rows),
             "not_measured": consequences.reasons[attribute.name],
         } | ({} if effects is None else {"effects": effects})
-        return parts | {"answers": answers(material, attribute, parts)}
+        return parts | {"answers": answers(explored, attribute, parts)}
 
     return without_nan(
         {
-            "about": _about(material),
-            "attributes": [attribute_part(one) for one in material.attributes],
-            "together": _together(material, finder),
-            "stability": stability_part(material, stability),
+            "about": _about(explored),
+            "attributes": [attribute_part(one) for one in explored.attributes],
+            "together": _together(explored, finder),
+            "stability": stability_part(explored, stability),
         }
     )
 
 
-def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
-    if len(material.attributes) < 2:
+def _together(explored: ExploredRows, finder: SliceFinder) -> dict[str, Any] | None:
+    if len(explored.attributes) < 2:
         return None
-    fine = group_rows([one.variable for one in material.attributes], quarters=True)
-    shown = show_groups(fine, material.min_group_size)
+    fine = group_rows([one.variable for one in explored.attributes], quarters=True)
+    shown = show_groups(fine, explored.min_group_size)
     return {
-        **alpha_part(finder, [one.name for one in material.attributes], fine, shown),
+        **alpha_part(finder, [one.name for one in explored.attributes], fine, shown),
         "listed": listed_groups(shown),
-        "left_out": tell_left_out(shown, quoted, material.min_group_size),
+        "left_out": tell_left_out(shown, quoted, explored.min_group_size),
     }
 
 
-def _about(material: Material) -> dict[str, Any]:
-    target, provenance, positive = material.target, material.valuation.provenance, material.positive
+def _about(explored: ExploredRows) -> dict[str, Any]:
+    target, provenance, positive = explored.target, explored.valuation.provenance, explored.positive
     outcome = None  # by which groups are compared
     if target.kind == "continuous":
-        outcome = {"name": f"mean {material.target_name}", "format": "number"}
+        outcome = {"name": f"mean {explored.target_name}", "format": "number"}
     elif positive is not None:
-        outcome = {"name": f"rate of {quoted(material.speak_label(positive))}", "format": "percent"}
+        outcome = {"name": f"rate of {quoted(explored.speak_label(positive))}", "format": "percent"}
     return {
-        "rows": len(material),
-        "weights_given": material.weights is not None,
-        "rows_without_value": material.problem.n_rows - len(material),
-        "rows_searched": len(material.sample),
-        "sampled": _sampled(material),
-        "columns": material.problem.table.n_columns,
+        "rows": len(explored),
+        "weights_given": explored.weights is not None,
+        "rows_without_value": explored.problem.n_rows - len(explored),
+        "rows_searched": len(explored.sample),
+        "sampled": _sampled(explored),
+        "columns": explored.problem.table.n_columns,
         "target": {
-            "name": material.target_name,
+            "name": explored.target_name,
             "kind": target.kind,
             "classes": [str(label) for label in target.classes],
             "positive": None if positive is None else str(target.classes[positive]),
@@ -360,23 +360,23 @@ def _about(material: Material) -> dict[str, Any]:
         "outcome": outcome,
         "algorithm": provenance.algorithm,
         "bags": provenance.settings.get("n_bags"),
-        "seed": material.seed,
+        "seed": explored.seed,
         "version": __version__,
     }
 
 
-def _sampled(material: Material) -> dict[str, Any] | None:
+def _sampled(explored: ExploredRows) -> dict[str, Any] | None:
     """Describe the sample that is explored; None if all rows are.
 
     ``error`` is the largest half-width of a 95 % interval of a share, or of a mean of values in [0, 1].
     ``groups`` has per attribute the shown groups, their rows in the whole table in ``of`` (None for quarters
     of a number), and the positive rate of all rows.
     """
-    sampled = material.sampled
+    sampled = explored.sampled
     if sampled is None:
         return None
     groups: dict[str, list[dict[str, Any]]] = {}
-    for one in material.attributes:
+    for one in explored.attributes:
         groups[one.name] = []
         for group, rows in enumerate(one.groups.sizes.tolist()):
             of = rate = None
@@ -386,15 +386,15 @@ def _sampled(material: Material) -> dict[str, Any] | None:
             error = share_error(rows, round(rows * sampled.times) if of is None else of)
             own = {"rows": rows, "of": of, "error": error, "positive_rate": rate}
             groups[one.name].append({"name": one.groups.names[group]} | own)
-    error = share_error(len(material), sampled.n_rows)
-    what = "A share or a mean value" if material.is_unit(*groups) else "A share"
+    error = share_error(len(explored), sampled.n_rows)
+    what = "A share or a mean value" if explored.is_unit(*groups) else "A share"
     said = (
         f"This is a random sample of {len(sampled.places):,} of {sampled.n_rows:,} rows. {what} has an error "
         f"of at most {_points(error)} percentage points (95 %)"
     )
     rated = [
         (groups[one.name][group], one.spoken[group])
-        for one in material.attributes
+        for one in explored.attributes
         for group in one.groups.rated
     ]
     if rated:

@@ -15,7 +15,7 @@ from fado._checks import check_count
 from fado._typing import Integers
 from fado.exploration._consequences import check_retraining
 from fado.exploration._explore import Exploration, summarise
-from fado.exploration._material import check_variables, read_material
+from fado.exploration._explored import check_variables, read_explored
 from fado.tabular import (
     MIN_GROUP_SIZE,
     GroupNames,
@@ -181,7 +181,7 @@ def explore_files(
             f"`values` were computed with other labels than those of {roles.target.name!r}, or with the rows "
             "in another order: pass the values of these rows."
         )
-    material = read_material(
+    explored = read_explored(
         _read_problem(table, roles, positive),
         roles.target.name,
         with_group_names(valuation.take(sampled.places), roles.attributes),
@@ -190,7 +190,7 @@ def explore_files(
         seed=seed,
         sampled=None if len(sampled.places) == sampled.n_rows else sampled,
     )
-    made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress)
+    made = summarise(explored, show_rows, int(retrain), estimator, n_jobs, progress)
     return Exploration(made)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from fado._typing import Bools, Floats, Integers
-from fado.exploration._material import FEWEST_MEMBERS, Material
+from fado.exploration._explored import FEWEST_MEMBERS, ExploredRows
 from fado.exploration._slices import (
     SIGNIFICANCE,
     BinnedColumn,
@@ -55,20 +55,20 @@ def most_harmful(effects: Floats, share: float, cells: Integers) -> Bools:
 
 
 def find_slices(
-    material: Material, columns: Sequence[BinnedColumn], gains: Floats, most: int, cells: Integers
+    explored: ExploredRows, columns: Sequence[BinnedColumn], gains: Floats, most: int, cells: Integers
 ) -> list[Slice]:
     """Find slices with the largest gains that leave half of every cell; conditions may name the label."""
-    protected = {one.name for one in material.attributes}
+    protected = {one.name for one in explored.attributes}
     always = [one.number for one in columns if one.name in protected or one is columns[-1]]
-    search = RemovalSearch(columns, material.sample, gains)
+    search = RemovalSearch(columns, explored.sample, gains)
     return search.find(most, always, lambda rows: keeps_cells(rows, cells))
 
 
-def label_cells(material: Material) -> Integers:
+def label_cells(explored: ExploredRows) -> Integers:
     """Give each searched row's combination of group and label, per attribute; -1 in those of few rows."""
-    labels, found = material.labels.codes[material.sample], []
-    for one in material.attributes:
-        codes = one.fine.codes[material.sample] * (labels.max() + 1) + labels
+    labels, found = explored.labels.codes[explored.sample], []
+    for one in explored.attributes:
+        codes = one.fine.codes[explored.sample] * (labels.max() + 1) + labels
         cells, sizes = np.unique(codes, return_inverse=True, return_counts=True)[1:]
         found.append(np.where((sizes >= FEWEST_MEMBERS)[cells] & (labels >= 0), cells, -1))
     return np.array(found)

@@ -13,9 +13,9 @@ from sklearn.metrics import log_loss
 from fado._messages import list_names
 from fado._typing import Bools, Floats
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
-from fado.exploration._material import (
+from fado.exploration._explored import (
     FEWEST_MEMBERS,
-    Material,
+    ExploredRows,
     Protected,
     ShownGroups,
     cells_of,
@@ -60,20 +60,20 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
     among all rows. A number is contradicted if its error is beyond Tukey's far fence. None for values that do
     not contain the models' agreement with the labels.
     """
-    material, groups = finder.material, attribute.groups
-    agreement = material.agreement("y")
+    explored, groups = finder.explored, attribute.groups
+    agreement = explored.agreement("y")
     if agreement is None:
         return None
-    limits, contradicted = _limits(material, agreement), contradicted_rows(material, agreement)
+    limits, contradicted = _limits(explored, agreement), contradicted_rows(explored, agreement)
     # the agreement of calibrated models, for two labels
-    expected = np.square(agreement) + np.square(1.0 - agreement) if material.is_binary else None
+    expected = np.square(agreement) + np.square(1.0 - agreement) if explored.is_binary else None
     per_group = []
     for group in groups.rated:
         rows = np.flatnonzero(groups.members(group))
         per_group.append(
             {"group": groups.names[group], "rows": len(rows), "contradicted": int(contradicted[rows].sum())}
             | _shares(rows, contradicted)
-            | {"expected": _expected_share(material, rows, agreement, limits)}
+            | {"expected": _expected_share(explored, rows, agreement, limits)}
         )
     listed = []
     for group, name in enumerate(groups.names):
@@ -83,7 +83,7 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
             {
                 "group": name,
                 "rows": [
-                    _entry(material, row, {"agreement": float(agreement[row])}, show_rows) for row in rows
+                    _entry(explored, row, {"agreement": float(agreement[row])}, show_rows) for row in rows
                 ],
             }
         )
@@ -105,39 +105,39 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
 
     return {
         "limit": float(limits.max()),
-        "rule": _rule(material, limits),
+        "rule": _rule(explored, limits),
         "groups": per_group,
         "labels": [
             {"group": group, "label": label, "rows": len(rows)} | _shares(rows, contradicted)
-            for group, label, rows in cells_of(groups, material.labels)
+            for group, label, rows in cells_of(groups, explored.labels)
         ],
-        "sentence": _contradictions(material, attribute, per_group, int(contradicted.sum())),
+        "sentence": _contradictions(explored, attribute, per_group, int(contradicted.sum())),
         "rows": listed,
         "least_agreement": slices(1.0 - agreement),
         "beyond_doubt": None if expected is None else slices(expected - agreement),
     }
 
 
-def contradicted_rows(material: Material, agreement: Floats) -> Bools:
+def contradicted_rows(explored: ExploredRows, agreement: Floats) -> Bools:
     """Mark the rows whose label the models contradict."""
-    limits = _limits(material, agreement)
-    is_number = material.target.kind == "continuous"
-    return np.asarray(agreement <= (limits[0] if is_number else limits[material.target.labels]))
+    limits = _limits(explored, agreement)
+    is_number = explored.target.kind == "continuous"
+    return np.asarray(agreement <= (limits[0] if is_number else limits[explored.target.labels]))
 
 
-def _limits(material: Material, agreement: Floats) -> Floats:
+def _limits(explored: ExploredRows, agreement: Floats) -> Floats:
     """Give the agreement up to which a row is contradicted: per label, or one for a continuous target."""
-    if material.target.kind == "continuous":
+    if explored.target.kind == "continuous":
         low, high = np.quantile(agreement, [0.25, 0.75])
         return np.array([low - 3.0 * (high - low)])
-    labels = material.target.labels
-    shares = np.bincount(labels, minlength=len(material.target.classes)) / len(labels)
+    labels = explored.target.labels
+    shares = np.bincount(labels, minlength=len(explored.target.classes)) / len(labels)
     return np.minimum(CONTRADICTED, shares / 2)
 
 
-def _rule(material: Material, limits: Floats) -> str:
+def _rule(explored: ExploredRows, limits: Floats) -> str:
     """Say when a label is contradicted."""
-    if material.target.kind == "continuous":
+    if explored.target.kind == "continuous":
         return (
             "A number is contradicted if the models' error is beyond Tukey's far fence (agreement below "
             f"{plain_number(float(limits[0]))})."
@@ -146,7 +146,7 @@ def _rule(material: Material, limits: Floats) -> str:
     lower = [code for code in range(len(limits)) if 0 < limits[code] < CONTRADICTED]
     if not lower:
         return f"{rule}."
-    told = [f"{percent(float(limits[code]))} for {quoted(material.speak_label(code))}" for code in lower]
+    told = [f"{percent(float(limits[code]))} for {quoted(explored.speak_label(code))}" for code in lower]
     return (
         f"{rule}, and of at most half of the label's share. For rare labels that is less: "
         f"{list_names(told, NAMED_LIMITS)}."
@@ -159,23 +159,23 @@ def _shares(rows: npt.NDArray[np.intp], contradicted: Bools) -> dict[str, float]
 
 
 def _expected_share(
-    material: Material, rows: npt.NDArray[np.intp], agreement: Floats, limits: Floats
+    explored: ExploredRows, rows: npt.NDArray[np.intp], agreement: Floats, limits: Floats
 ) -> float | None:
     """Give the share of contradicted labels that calibrated models predict."""
-    if not material.is_binary:
+    if not explored.is_binary:
         return None
-    own, labels = agreement[rows], material.target.labels[rows]
+    own, labels = agreement[rows], explored.target.labels[rows]
     other = 1.0 - own
     expected = own[own <= limits[labels]].sum() + other[other <= limits[1 - labels]].sum()
     return float(expected / len(rows))
 
 
-def _entry(material: Material, row: np.intp, told: dict[str, Any], show_rows: bool) -> dict[str, Any]:
+def _entry(explored: ExploredRows, row: np.intp, told: dict[str, Any], show_rows: bool) -> dict[str, Any]:
     """List a row by its number; its entries, as text, only if they are to be shown."""
-    entry = {"row": material.row_number(int(row))} | told
+    entry = {"row": explored.row_number(int(row))} | told
     if show_rows:
-        target, place, features = material.target, int(material.rows[row]), []
-        for column in material.problem.table.columns:
+        target, place, features = explored.target, int(explored.rows[row]), []
+        for column in explored.problem.table.columns:
             value = column.data[place].as_py()
             if value is None or value != value:
                 value = "(missing)"
@@ -189,10 +189,10 @@ def _entry(material: Material, row: np.intp, told: dict[str, Any], show_rows: bo
 
 
 def _contradictions(
-    material: Material, attribute: Protected, per_group: list[dict[str, Any]], n_contradicted: int
+    explored: ExploredRows, attribute: Protected, per_group: list[dict[str, Any]], n_contradicted: int
 ) -> str:
-    what = "numbers" if material.target.kind == "continuous" else "labels"
-    verb = "confidently contradict" if material.is_binary else "contradict"
+    what = "numbers" if explored.target.kind == "continuous" else "labels"
+    verb = "confidently contradict" if explored.is_binary else "contradict"
     if not n_contradicted:
         return f"Models {verb} none of the {what}."
     rated = attribute.groups.rated
@@ -200,7 +200,7 @@ def _contradictions(
     widest = widest_gap(shares, [rated.index(group) for group in attribute.groups.compared], share_gap)
     if not widest.is_clear:
         none = "; no clear difference between groups was found" if widest.known else ""
-        return f"Models {verb} {percent(n_contradicted / len(material))} of the {what}{none}."
+        return f"Models {verb} {percent(n_contradicted / len(explored))} of the {what}{none}."
     high, low = (attribute.spoken[rated[one]] for one in (widest.high, widest.low))
     return (
         f"Models {verb} {percent(shares[widest.high].number)} of the {what} in {high} and "
@@ -216,41 +216,41 @@ def effects_part(consequences: Consequences, attribute: Protected, show_rows: bo
     ``reason`` says why nothing was measured. All counts are of the explored rows. None if values are not
     effects and nothing was measured.
     """
-    material, found = consequences.material, consequences.of(attribute)
-    by_values = material.valuation.scales[attribute.name].is_signed
+    explored, found = consequences.explored, consequences.of(attribute)
+    by_values = explored.valuation.scales[attribute.name].is_signed
     if not by_values and not found:
         return None
-    ratio, performance = metrics_of(material.valuation, attribute.name, consequences)
+    ratio, performance = metrics_of(explored.valuation, attribute.name, consequences)
     times = 1.0  # that a row with an effect stands for, among the explored rows
     if by_values:
-        weights = 1.0 if material.weights is None else material.weights  # values are per unit of weight
-        on_ratio, on_target = (material.valuation[name] * weights for name in (attribute.name, "y"))
+        weights = 1.0 if explored.weights is None else explored.weights  # values are per unit of weight
+        on_ratio, on_target = (explored.valuation[name] * weights for name in (attribute.name, "y"))
     else:
-        on_ratio, on_target = np.zeros((2, len(material)))
-        on_ratio[material.sample], on_target[material.sample] = found["effects"]
-        times = len(material) / len(material.sample)
+        on_ratio, on_target = np.zeros((2, len(explored)))
+        on_ratio[explored.sample], on_target[explored.sample] = found["effects"]
+        times = len(explored) / len(explored.sample)
     on_performance = None if performance is None else on_target
-    stand_for = times if material.sampled is None else times * material.sampled.times  # in the whole table
-    slices, curve = _slices(consequences, attribute, on_ratio), _curve(material, attribute, found)
+    stand_for = times if explored.sampled is None else times * explored.sampled.times  # in the whole table
+    slices, curve = _slices(consequences, attribute, on_ratio), _curve(explored, attribute, found)
     worst = np.argsort(on_ratio, kind="stable")[:MOST_ROWS]
     return {
-        "lead": _lead(ratio, performance, attribute.name, material, is_sample=stand_for != 1),
+        "lead": _lead(ratio, performance, attribute.name, explored, is_sample=stand_for != 1),
         "ratio": ratio,
         "performance": performance,
-        "now": _level_now(material, attribute) or (found["measured"]["before"] if found else None),
+        "now": _level_now(explored, attribute) or (found["measured"]["before"] if found else None),
         "harmful": round(times * int((on_ratio < 0).sum())),
         "cells": cell_effects(
             attribute.groups,
-            material.labels,
+            explored.labels,
             stand_for * on_ratio,
             None if on_performance is None else stand_for * on_performance,
         ),
         "slices": slices,
         "curve": curve,
         "headline": most_helpful([*slices, *curve]),
-        "harmful_rows": cell_counts(material, attribute, on_ratio < 0, times),
+        "harmful_rows": cell_counts(explored, attribute, on_ratio < 0, times),
         "rows": [
-            _entry(material, row, _effects(on_ratio[row], on_performance, row), show_rows)
+            _entry(explored, row, _effects(on_ratio[row], on_performance, row), show_rows)
             for row in worst
             if on_ratio[row] < 0
         ],
@@ -288,24 +288,24 @@ def most_helpful(removals: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def cell_counts(
-    material: Material, attribute: Protected, rows: Bools, times: float = 1.0
+    explored: ExploredRows, attribute: Protected, rows: Bools, times: float = 1.0
 ) -> list[dict[str, Any]]:
     """Count rows per group and label, the most frequent first; fewer than ten are left out."""
     counts = [
         {"group": group, "label": label, "rows": round(times * int(rows[own].sum()))}
-        for group, label, own in cells_of(attribute.groups, material.labels)
+        for group, label, own in cells_of(attribute.groups, explored.labels)
         if rows[own].sum() >= FEWEST_MEMBERS
     ]
     return sorted(counts, key=lambda one: -one["rows"])
 
 
-def _curve(material: Material, attribute: Protected, found: dict[str, Any]) -> list[dict[str, Any]]:
+def _curve(explored: ExploredRows, attribute: Protected, found: dict[str, Any]) -> list[dict[str, Any]]:
     """Describe the most harmful rows; those of a sample stand for the same share of all rows."""
-    times, described = len(material) / len(material.sample), []
+    times, described = len(explored) / len(explored.sample), []
     for one in found.get("curve", []):
-        rows = np.zeros(len(material), dtype=np.bool_)
-        rows[material.sample[one["rows"]]] = True
-        own = {"rows": round(times * int(rows.sum())), "cells": cell_counts(material, attribute, rows, times)}
+        rows = np.zeros(len(explored), dtype=np.bool_)
+        rows[explored.sample[one["rows"]]] = True
+        own = {"rows": round(times * int(rows.sum())), "cells": cell_counts(explored, attribute, rows, times)}
         described.append(one | own)
     return described
 
@@ -323,7 +323,7 @@ def cell_effects(
     Examples
     --------
     >>> import numpy as np
-    >>> from fado.exploration._material import show_groups
+    >>> from fado.exploration._explored import show_groups
     >>> from fado.tabular import Groups
     >>> groups = show_groups(Groups(np.repeat([0, 1], [25, 20]), ("a", "b"), ("a", "b")))
     >>> labels = show_groups(Groups(np.repeat([0, 1, 0], [15, 10, 20]), ("no", "yes"), ("no", "yes")))
@@ -342,20 +342,20 @@ def cell_effects(
 
 def _slices(consequences: Consequences, attribute: Protected, on_ratio: Floats) -> list[dict[str, Any]]:
     """List the slices with their measured changes; if nothing was measured, by the sum of effects."""
-    material, columns = consequences.material, consequences.columns
+    explored, columns = consequences.explored, consequences.columns
     slices = consequences.of(attribute).get("slices")
     if slices is None:
         nothing = {"ratio_change": None, "performance_change": None, "measured": None}
-        gains, cells = -on_ratio[material.sample], label_cells(material)
+        gains, cells = -on_ratio[explored.sample], label_cells(explored)
         slices = [
             {"found": one, "rows": one.rows(columns)} | nothing
-            for one in find_slices(material, columns, gains, MOST_SLICES, cells)
+            for one in find_slices(explored, columns, gains, MOST_SLICES, cells)
         ]
     return [
         {key: own for key, own in one.items() if key not in ("found", "forecast")}
         | {
             "conditions": one["found"].texts,
-            "cells": cell_counts(material, attribute, one["rows"]),
+            "cells": cell_counts(explored, attribute, one["rows"]),
             "rows": int(one["rows"].sum()),
             "share": float(one["rows"].mean()),
             "p_value": one["found"].p_value,
@@ -364,13 +364,15 @@ def _slices(consequences: Consequences, attribute: Protected, on_ratio: Floats) 
     ]
 
 
-def _lead(ratio: str, performance: str | None, attribute: str, material: Material, *, is_sample: bool) -> str:
+def _lead(
+    ratio: str, performance: str | None, attribute: str, explored: ExploredRows, *, is_sample: bool
+) -> str:
     scaled = " Sums are scaled up from the sample to all rows." if is_sample else ""
-    if len(material.sample) < len(material):
-        which = "all" if material.sampled is None else "the"
+    if len(explored.sample) < len(explored):
+        which = "all" if explored.sampled is None else "the"
         scaled += (
-            f" Models were trained on {len(material.sample):,} rows drawn at random; counts are of {which} "
-            f"{len(material):,} {'rows' if material.sampled is None else 'sampled rows'}."
+            f" Models were trained on {len(explored.sample):,} rows drawn at random; counts are of {which} "
+            f"{len(explored):,} {'rows' if explored.sampled is None else 'sampled rows'}."
         )
     both = "" if performance is None else f" and the {performance}"
     return (
@@ -453,18 +455,18 @@ def _budget(valuation: Valuation) -> float | None:
     return float(budget)
 
 
-def _level_now(material: Material, attribute: Protected) -> dict[str, float] | None:
+def _level_now(explored: ExploredRows, attribute: Protected) -> dict[str, float] | None:
     """Give ratio and performance of the models behind the values, on rows they were not trained on.
 
     None if that is unknown: for values of other methods, and for values measured on other rows.
     """
-    provenance, scored = material.valuation.provenance, material.scores()
-    fairness, budget = provenance.settings.get("fairness"), _budget(material.valuation)
+    provenance, scored = explored.valuation.provenance, explored.scores()
+    fairness, budget = provenance.settings.get("fairness"), _budget(explored.valuation)
     if provenance.algorithm != INFLUENCE or fairness not in RATIO_NAMES or budget is None:
         return None
     if scored is None or attribute.is_continuous:
         return None
-    (positive, scores), weights = scored, material.weights
+    (positive, scores), weights = scored, explored.weights
     groups = group_rows([attribute.variable])
     left_out = ~groups.compared(MIN_GROUP_SIZE)
     measured, _ = measure(
@@ -472,7 +474,7 @@ def _level_now(material: Material, attribute: Protected) -> dict[str, float] | N
     )
     performance = {
         "tpr_at_fpr": measured["tpr"],
-        "accuracy": float(np.average(material.valuation.field("agreement", "y") >= 0.5, weights=weights)),
+        "accuracy": float(np.average(explored.valuation.field("agreement", "y") >= 0.5, weights=weights)),
         "log_loss": -log_loss(positive, scores, sample_weight=weights),
     }.get(str(provenance.settings.get("performance")))
     if performance is None or np.isnan([performance, measured[fairness]]).any():

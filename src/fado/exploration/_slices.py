@@ -21,7 +21,7 @@ import scipy.sparse
 from scipy.special import comb, ndtr
 
 from fado._typing import Bools, Floats, Integers
-from fado.exploration._material import FEWEST_MEMBERS, Material, Protected, ShownGroups, written
+from fado.exploration._explored import FEWEST_MEMBERS, ExploredRows, Protected, ShownGroups, written
 from fado.tabular import Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
@@ -71,10 +71,10 @@ class BinnedColumn:
     is_feature: bool = True
 
 
-def binned_columns(material: Material) -> list[BinnedColumn]:
+def binned_columns(explored: ExploredRows) -> list[BinnedColumn]:
     """Cut every feature, and every protected attribute that is not among them, into readable parts."""
-    found, sample = [], material.sample
-    for number, column in enumerate(material.columns):
+    found, sample = [], explored.sample
+    for number, column in enumerate(explored.columns):
         if column.levels is not None:
             found.append(_levels(number, column.name, column.codes(), column.levels, sample))
             continue
@@ -91,15 +91,15 @@ def binned_columns(material: Material) -> list[BinnedColumn]:
         codes[np.isnan(numbers)] = -1
         names = [str(column.label_of(value)) for value in distinct]
         found.append(_levels(number, column.name, codes, names, sample))
-    for attribute in material.attributes:
-        if attribute.position is None and not material.problem.table.positions(attribute.name):
+    for attribute in explored.attributes:
+        if attribute.position is None and not explored.problem.table.positions(attribute.name):
             found.append(_bin_variable(attribute.variable, len(found), sample))
     return found
 
 
-def binned_target(material: Material, number: int) -> BinnedColumn:
+def binned_target(explored: ExploredRows, number: int) -> BinnedColumn:
     """Cut the target into readable parts, under the user's name for it."""
-    return _bin_variable(replace(material.target, name=material.target_name), number, material.sample)
+    return _bin_variable(replace(explored.target, name=explored.target_name), number, explored.sample)
 
 
 def _bin_variable(variable: Variable, number: int, sample: Integers) -> BinnedColumn:
@@ -314,11 +314,11 @@ def _clearest_first(candidate: tuple[Key, float]) -> tuple[float, Key]:
 
 
 class SliceFinder:
-    """Find slices of one material's searched rows, and describe them over all its rows."""
+    """Find slices of the searched rows, and describe them over all its rows."""
 
-    def __init__(self, material: Material) -> None:
-        self.material, self.columns = material, binned_columns(material)
-        self._codes = [column.codes[material.sample].astype(np.intp) for column in self.columns]
+    def __init__(self, explored: ExploredRows) -> None:
+        self.explored, self.columns = explored, binned_columns(explored)
+        self._codes = [column.codes[explored.sample].astype(np.intp) for column in self.columns]
 
     def find(
         self,
@@ -344,8 +344,8 @@ class SliceFinder:
         without : collection of int
             Numbers of the columns that conditions must not use.
         """
-        rows = slice(None) if among is None else np.flatnonzero(among[self.material.sample])
-        target = target[self.material.sample][rows]
+        rows = slice(None) if among is None else np.flatnonzero(among[self.explored.sample])
+        target = target[self.explored.sample][rows]
         if len(target) < 2 * FEWEST_MEMBERS or target.min() == target.max():
             return []
         centred = (target - target.mean()) * (1.0 if highest else -1.0)
@@ -359,17 +359,17 @@ class SliceFinder:
 
         Conditions use only columns that the attribute's models saw. There are none for effects.
         """
-        valuation, name = self.material.valuation, attribute.name
+        valuation, name = self.explored.valuation, attribute.name
         if valuation.scales[name].is_signed:
             return []
-        hidden = {name, *self.material.excluded_columns(name)}
+        hidden = {name, *self.explored.excluded_columns(name)}
         without = [one.number for one in self.columns if not one.is_feature or one.name in hidden]
         found = self.find(valuation[name], highest=False, without=without)
         return [self.described(one, [name], attribute.groups) | {"p_value": one.p_value} for one in found]
 
     def described(self, found: Slice, names: Sequence[str], groups: ShownGroups) -> dict[str, Any]:
         """Describe a slice over all rows; figures of too few rows, or of groups not compared, are None."""
-        rows, valuation, outcome = found.rows(self.columns), self.material.valuation, self.material.outcome
+        rows, valuation, outcome = found.rows(self.columns), self.explored.valuation, self.explored.outcome
         n_rows, counts = int(rows.sum()), groups.count(rows)
         told = np.isin(np.arange(len(groups)), groups.compared) & (counts >= FEWEST_MEMBERS)
 
@@ -380,7 +380,7 @@ class SliceFinder:
         return {
             "conditions": found.texts,
             "rows": n_rows,
-            "share": n_rows / len(self.material),
+            "share": n_rows / len(self.explored),
             "mean_v_y": float(valuation["y"][rows].mean()),
             "mean_v_z": float(np.mean([valuation[name][rows].mean() for name in names])),
             "outcome": None if outcome is None else float(outcome[rows].mean()),
@@ -409,12 +409,12 @@ class SlicePool:
     ) -> None:
         self._finder, self._names, self._droppable = finder, names, droppable
         found: dict[tuple[Condition, ...], Slice] = {}
-        for one in self._searched(finder.material.valuation, drop):
+        for one in self._searched(finder.explored.valuation, drop):
             found.setdefault(one.conditions, one)
         self._slices = list(found.values())
         rows = [np.flatnonzero(one.rows(finder.columns)) for one in self._slices]
         ends, where = np.cumsum([0, *map(len, rows)]), np.concatenate([np.empty(0, dtype=np.intp), *rows])
-        shape = len(rows), len(finder.material)
+        shape = len(rows), len(finder.explored)
         self._members = scipy.sparse.csr_array((np.ones(len(where)), where, ends), shape=shape)
         self._rows = np.asarray(self._members.sum(axis=1)).ravel()
         both = (self._members @ self._members.T).toarray()

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from fado._checks import sklearn_seed
 from fado._typing import Bools, Floats
 from fado.exploration._biases import error_removed
-from fado.exploration._material import (
+from fado.exploration._explored import (
     FEWEST_MEMBERS,
-    Material,
+    ExploredRows,
     Protected,
     ShownGroups,
     Span,
@@ -74,7 +74,7 @@ class Cut(NamedTuple):
     uninformed: float | None = None
 
 
-def cut_of(material: Material, variable: Variable) -> Cut:
+def cut_of(explored: ExploredRows, variable: Variable) -> Cut:
     """Choose the cut between certain and uncertain in the values of the target or of an attribute.
 
     Values of classes are entropies. A model that has learnt nothing about a row still knows the frequency of
@@ -88,10 +88,10 @@ def cut_of(material: Material, variable: Variable) -> Cut:
 
     Values of other scales, such as effects, are cut at their neutral point, or in the middle of the scale.
     """
-    scale, values = material.valuation.scales[variable.name], material.valuation[variable.name]
-    name = material.shown_name(variable)
+    scale, values = explored.valuation.scales[variable.name], explored.valuation[variable.name]
+    name = explored.shown_name(variable)
     if not scale.is_unit or scale.neutral is not None:
-        span = material.span(variable.name)
+        span = explored.span(variable.name)
         if span.neutral is not None and span.low < span.neutral < span.high:
             return Cut(span.neutral, "the value of a row that neither helps nor harms")
         return Cut((span.low + span.high) / 2, "the middle of the scale")
@@ -102,7 +102,7 @@ def cut_of(material: Material, variable: Variable) -> Cut:
         told = plain_number(uninformed)
         why = f"half of {told}, the value of a model that knows only the shares of the classes of {name}"
         return Cut(uninformed / 2, why, uninformed)
-    removed = error_removed(material, variable)
+    removed = error_removed(explored, variable)
     if removed is None:
         return Cut(float(np.median(values)), f"the median, since {name} is continuous")
     share = min(max(removed.number, 0.0), 1.0)
@@ -127,21 +127,21 @@ def shares_entropy(labels: npt.NDArray[np.integer], n_classes: int) -> float:
     return float(-(shares * np.log2(shares)).sum() / np.log2(n_classes)) if n_classes > 1 else 0.0
 
 
-def distributions(material: Material, attribute: Protected) -> dict[str, Any]:
+def distributions(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
     """Describe the values of the target and of one attribute, per group and label."""
-    named = {"v_y": ("y", material.target_name), "v_z": (attribute.name, attribute.name)}
+    named = {"v_y": ("y", explored.target_name), "v_z": (attribute.name, attribute.name)}
     groups = attribute.groups
     return {
-        "labels": list(material.labels.names),
+        "labels": list(explored.labels.names),
         "groups": [groups.names[group] for group in groups.rated],
-        "lead": _lead(material, attribute),
-        "scales": {symbol: _scale(material, symbol, *own) for symbol, own in named.items()},
-    } | {symbol: list(_described(material, groups, variable)) for symbol, (variable, _) in named.items()}
+        "lead": _lead(explored, attribute),
+        "scales": {symbol: _scale(explored, symbol, *own) for symbol, own in named.items()},
+    } | {symbol: list(_described(explored, groups, variable)) for symbol, (variable, _) in named.items()}
 
 
-def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[str, Any]:
+def _scale(explored: ExploredRows, symbol: str, variable: str, name: str) -> dict[str, Any]:
     """Give the range of values that is drawn, and what values mean."""
-    scale = material.valuation.scales[variable]
+    scale = explored.valuation.scales[variable]
     if scale.is_unit:
         told = f"how uncertain models are about its {name}, from 0 (certain) to 1 (no knowledge)"
     elif scale.neutral == 0.0:
@@ -149,22 +149,22 @@ def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[st
     else:
         told = f"{scale.meaning}; the higher, the more the row is worth"
     return {
-        **material.span(variable)._asdict(),
+        **explored.span(variable)._asdict(),
         "meaning": scale.meaning,
         "title": "how uncertain models are about" if scale.is_unit else "the worth of rows for",
         "sentence": f"{symbol} of a row: {told}.",
     }
 
 
-def _lead(material: Material, attribute: Protected) -> str:
+def _lead(explored: ExploredRows, attribute: Protected) -> str:
     """Say in a few sentences what the values of the target and of an attribute mean."""
-    if not material.is_unit(attribute.name):
-        first, second = (material.valuation.scales[name].meaning for name in ("y", attribute.name))
+    if not explored.is_unit(attribute.name):
+        first, second = (explored.valuation.scales[name].meaning for name in ("y", attribute.name))
         told = first if first == second else f"{first} (target); {second} (attribute)"
         return f"A higher value means that the row is worth more. Meaning of a value: {told}."
     known = []
-    for variable in (material.target, attribute.variable):
-        name, uninformed = material.shown_name(variable), cut_of(material, variable).uninformed
+    for variable in (explored.target, attribute.variable):
+        name, uninformed = explored.shown_name(variable), cut_of(explored, variable).uninformed
         if uninformed is None:
             known.append(f"a model that knows only the mean of {name} has 1")
         else:
@@ -178,10 +178,10 @@ def _lead(material: Material, attribute: Protected) -> str:
     )
 
 
-def _described(material: Material, groups: ShownGroups, variable: str) -> Iterator[dict[str, Any]]:
-    values, error = material.valuation[variable], material.valuation.field("standard_error", variable)
-    bins = binned(values, material.span(variable))
-    for group, label, rows in cells_of(groups, material.labels):
+def _described(explored: ExploredRows, groups: ShownGroups, variable: str) -> Iterator[dict[str, Any]]:
+    values, error = explored.valuation[variable], explored.valuation.field("standard_error", variable)
+    bins = binned(values, explored.span(variable))
+    for group, label, rows in cells_of(groups, explored.labels):
         yield {
             "group": group,
             "label": label,
@@ -193,7 +193,7 @@ def _described(material: Material, groups: ShownGroups, variable: str) -> Iterat
         }
 
 
-def stability_part(material: Material, frame: Any) -> dict[str, Any]:
+def stability_part(explored: ExploredRows, frame: Any) -> dict[str, Any]:
     """Say whether another run would rank the rows the same way: as measured, or by the standard errors.
 
     ``rows``, ``changes`` and ``notes`` are those of `Valuation.stability`, with the target called ``"y"``.
@@ -201,11 +201,11 @@ def stability_part(material: Material, frame: Any) -> dict[str, Any]:
     if frame is None:
         groups = {
             one.name: np.array([*one.groups.names, ""], dtype=object)[one.groups.codes]  # -1: below ten rows
-            for one in material.attributes
+            for one in explored.attributes
         }
-        frame = material.valuation.stability(sensitive_features=groups)
+        frame = explored.valuation.stability(sensitive_features=groups)
     told = read_stability(frame)
-    names = {"y": material.target_name} | {one.name: one.name for one in material.attributes}
+    names = {"y": explored.target_name} | {one.name: one.name for one in explored.attributes}
     rows = told["rows"] = [row for row in told["rows"] if row["column"] in names]
     if not rows:
         return {"sentence": "It is not known whether another run would rank the rows the same way.", **told}
@@ -223,15 +223,15 @@ def stability_part(material: Material, frame: Any) -> dict[str, Any]:
     return {"sentence": sentence, **told}
 
 
-def plane(material: Material, attribute: Protected) -> dict[str, Any]:
+def plane(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
     """Count rows by the values of the target and of an attribute, and in the four corners.
 
     ``counts`` has one row per bin of the attribute's value and one column per bin of the target's.
     """
-    names, unit, groups = ("y", attribute.name), material.is_unit(attribute.name), attribute.groups
-    valuation, positive = material.valuation, material.is_positive
-    cuts = [cut_of(material, variable) for variable in (material.target, attribute.variable)]
-    across, up = (binned(valuation[name], material.span(name)) for name in names)
+    names, unit, groups = ("y", attribute.name), explored.is_unit(attribute.name), attribute.groups
+    valuation, positive = explored.valuation, explored.is_positive
+    cuts = [cut_of(explored, variable) for variable in (explored.target, attribute.variable)]
+    across, up = (binned(valuation[name], explored.span(name)) for name in names)
     corners = []
     for unsure_y, unsure_z, name, meaning in _CORNERS if unit else _OTHER_CORNERS:
         unsure = [valuation[own] >= cut.number for own, cut in zip(names, cuts, strict=True)]
@@ -246,7 +246,7 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
                 "unsure_of_target": unsure_y,
                 "unsure_of_attribute": unsure_z,
                 "rows": n_rows,
-                "share": n_rows / len(material),
+                "share": n_rows / len(explored),
                 "share_per_group": groups.per_row(groups.count(rows), groups.sizes),
                 "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
                 "standard_error_y": known_mean(errors[0]) if known else None,
@@ -256,7 +256,7 @@ def plane(material: Material, attribute: Protected) -> dict[str, Any]:
     return {
         "counts": np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist(),
         "scales": {
-            key: {**material.span(name)._asdict(), "cut": cut.number}
+            key: {**explored.span(name)._asdict(), "cut": cut.number}
             for key, name, cut in zip(("v_y", "v_z"), names, cuts, strict=True)
         },
         "cuts": (
@@ -277,13 +277,13 @@ def alpha_part(
 
     The sampler equalises the positive rates of all groups in `fine`; `groups` are those that are shown.
     """
-    material, drop = finder.material, None
-    sampling = _sampling(material, fine)
+    explored, drop = finder.explored, None
+    sampling = _sampling(explored, fine)
     if sampling is not None:
-        shuffled = check_random_state(sklearn_seed(material.seed)).permutation(len(material))
+        shuffled = check_random_state(sklearn_seed(explored.seed)).permutation(len(explored))
         drop = partial(sampling.dropped, shuffled=shuffled)
     pool = SlicePool(finder, names, drop, None if sampling is None else sampling.droppable)
-    valuation, outcome, sizes = material.valuation, material.outcome, groups.sizes
+    valuation, outcome, sizes = explored.valuation, explored.outcome, groups.sizes
     v_z = np.mean([valuation[name] for name in names], axis=0)
 
     def outcomes(weights: Floats | float, counts: npt.NDArray[Any]) -> list[float | None] | None:
@@ -317,8 +317,8 @@ def alpha_part(
         }
 
     counted = None
-    if sampling is not None and drop is not None and material.is_positive is not None:
-        lost, positives = groups.count(drop(np.zeros(len(material)))), groups.count(material.is_positive)
+    if sampling is not None and drop is not None and explored.is_positive is not None:
+        lost, positives = groups.count(drop(np.zeros(len(explored)))), groups.count(explored.is_positive)
         counted = {  # the same for every utility
             "target_rate": sampling.target_rate,
             "dropped": lost.tolist(),
@@ -329,7 +329,7 @@ def alpha_part(
     shown = {}
     for name, kind in usable_utilities(valuation, names).items():
         every = [kind(alpha=alpha).over(names)(valuation) for alpha in ALPHAS]
-        is_unit = material.is_unit(*names)
+        is_unit = explored.is_unit(*names)
         span = Span(*kind.ends) if is_unit else span_around(np.concatenate(every), 0.0)
         shown[name] = {**span._asdict(), "settings": [setting(utilities, span) for utilities in every]}
     return {
@@ -345,11 +345,11 @@ def alpha_part(
     }
 
 
-def _sampling(material: Material, fine: Groups) -> PrevalenceSampling | None:
+def _sampling(explored: ExploredRows, fine: Groups) -> PrevalenceSampling | None:
     """Give the sampler, if there are a positive label and two groups whose rates it can equalise."""
-    if material.is_positive is None or fine.compared(material.min_group_size).sum() < 2:
+    if explored.is_positive is None or fine.compared(explored.min_group_size).sum() < 2:
         return None
-    return PrevalenceSampling(material.is_positive, fine, min_group_size=material.min_group_size)
+    return PrevalenceSampling(explored.is_positive, fine, min_group_size=explored.min_group_size)
 
 
 def _histograms(groups: ShownGroups, bins: npt.NDArray[np.int64], rows: Bools) -> list[list[int]]:

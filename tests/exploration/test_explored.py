@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fado import explore
 from fado.cli._app import build_app
-from fado.exploration._material import (
+from fado.exploration._explored import (
     MOST_GROUPS,
     MOST_LISTED,
     ListedGroup,

@@ -306,7 +306,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Material:
+class ExploredRows:
     """The data of all parts of a page.
 
     Parameters
@@ -460,7 +460,7 @@ def sample_rows(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(seed).choice(n_rows, max_rows, replace=False))
 
 
-def read_material(
+def read_explored(
     problem: Problem,
     target_name: str,
     valuation: Valuation | None,
@@ -472,7 +472,7 @@ def read_material(
     z_exclude: Any = None,
     n_jobs: int | None = None,
     progress: bool = False,
-) -> Material:
+) -> ExploredRows:
     """Gather the data to be explored, and value the rows if that has not been done."""
     if not isinstance(max_rows, int | np.integer) or max_rows < 1:
         raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
@@ -508,7 +508,7 @@ def read_material(
     rows = np.flatnonzero(valuation.values.notna().all(axis=1).to_numpy())
     if not len(rows):
         raise ValueError("The valuation has no value for any row: value the rows first.")
-    return Material(
+    return ExploredRows(
         problem=problem,
         target_name=target_name,
         target=problem.target.take(rows),
