@@ -81,7 +81,7 @@ def test_target_refuses(y_true, pos_label, error, message):
 def test_numbers_are_compared_as_numbers_and_in_full(column, labels):
     low, high = labels
     target = encode_target(column([high, low, low, high]))
-    assert target.positive.tolist() == [True, False, False, True]
+    assert target.is_positive.tolist() == [True, False, False, True]
     assert target.pair == (low, high)
 
 

@@ -49,7 +49,7 @@ def dossier(name):
         "parts": {"validation": own | {"tpr_change": -0.01, "tpr_change_error": 0.02}},
     }  # fmt: skip
     return {
-        "asked": name, "lines": {"fpr_ratio": 0.8}, "budget": "a rate", "confidence": 0.95, "target": name,
+        "required": name, "lines": {"fpr_ratio": 0.8}, "budget": "a rate", "confidence": 0.95, "target": name,
         "chosen_on": "validation", "parts": {"train": 2000, "validation": 20}, "models": [model, model],
         "points": [[0.5, 0.5], [0.4, 0.9]],
         "searched": {
