@@ -38,7 +38,7 @@ from fado.datasets import make_account_fraud
 from fado.generation import _making
 from fado.interventions import RandomPrevalenceSampler, Reweigher, UtilityAwarePrevalenceSampler
 from fado.metrics import evaluate
-from fado.tabular import MISSING, Table, group_rows, read_problem, take_rows
+from fado.tabular import Table, group_rows, read_problem, take_rows
 
 CHOSEN_ON = ["adult", "give_me_some_credit"]
 OTHERS = ["acs_income", "diabetes130", "account_fraud"]
@@ -183,7 +183,7 @@ def filled(*tables):
         pd.DataFrame({j: column.to_pandas() for j, column in enumerate(table.columns)}) for table in tables
     ]
     numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
-    usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
+    usual = dict.fromkeys(frames[0], "(missing)") | frames[0][numbers].median().fillna(0.0).to_dict()
     return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]
 
 
