@@ -208,7 +208,7 @@ def candidates(trial):
         "leaves anew, validated": leaves_anew(trial),
         "knn-shapley": neighbours(trial),
         "entropy": of({name: entropy[name] for name in ("y", "z")}),
-        "agreement": of({name: entropy.field("agreement", name) for name in ("y", "z")}),
+        "agreement": of({name: entropy.field("label_probability", name) for name in ("y", "z")}),
         "random": of({"y": noise, "z": noise}),
     }
 

@@ -212,7 +212,7 @@ def quality(directory):
     flipped[np.random.default_rng(0).choice(len(y), len(y) // 5, replace=False)] = True
     noisy = np.where(flipped, 1 - y, y)
     took, valuation = seconds(ours, X, noisy, z, 10)
-    precision = average_precision_score(flipped, -valuation.agreement["y"])
+    precision = average_precision_score(flipped, -valuation.label_probability["y"])
     blind = average_precision_score(flipped, valuation["y"])
     print("\nAdult, 40,000 rows, 20 % of the labels flipped: average precision in finding them")
     print(f"agreement {precision:.3f} | entropy {blind:.3f} | chance 0.200 | {took:.1f} s")

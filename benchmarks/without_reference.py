@@ -29,7 +29,8 @@ def value(table, estimator, n_bags, seed):
 def log_loss(table, estimator):
     runs = [value(table, estimator, 5, seed) for seed in (0, 1)]
     return [
-        np.mean([-np.log(np.maximum(run.agreement[name], 1e-15)).mean() for run in runs]) for name in "yz"
+        np.mean([-np.log(np.maximum(run.label_probability[name], 1e-15)).mean() for run in runs])
+        for name in "yz"
     ]
 
 

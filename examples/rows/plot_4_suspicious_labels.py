@@ -26,7 +26,7 @@ valuation = OutOfBagEntropy(random_state=0).fit(X, truth ^ wrong, sensitive_feat
 # %%
 # Inspect the rows with the lowest agreement first. How many of them are wrong?
 curves = []
-for name, score in {"agreement": 1 - valuation.agreement["y"], "entropy": valuation["y"]}.items():
+for name, score in {"agreement": 1 - valuation.label_probability["y"], "entropy": valuation["y"]}.items():
     precision, recall, _ = precision_recall_curve(wrong, score)
     curve = pd.DataFrame({"precision": precision, "recall": recall, "sorted by": name})
     curves.append(curve[curve["recall"] > 0.02][:: n // 300])

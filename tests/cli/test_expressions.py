@@ -259,7 +259,7 @@ def test_kept_models_know_the_groups_of_new_rows(folder, tmp_path):
     run("value", folder / "all.parquet", *asked, "--group-names", f"{OLD}: old, young", "--bags", 5, *models)
     FRAME.iloc[:300].to_parquet(tmp_path / "new.parquet")
     run("value", tmp_path / "new.parquet", *asked, *models)
-    assert np.isfinite(Valuation.load(tmp_path / "v.parquet").agreement[OLD]).all()
+    assert np.isfinite(Valuation.load(tmp_path / "v.parquet").label_probability[OLD]).all()
     named = ("--group-names", f"{OLD}: old, young")
     assert "leave out `--group-names`" in refusal("value", tmp_path / "new.parquet", *asked, *models, *named)
 
@@ -272,7 +272,7 @@ def test_models_that_were_kept_in_python_know_true_and_false(folder, tmp_path):
     known.iloc[:200].to_parquet(tmp_path / "new.parquet")
     asked = ("--models", tmp_path / "m", "--protected", OLD, "--out", tmp_path / "v.parquet")
     run("value", tmp_path / "new.parquet", *asked)
-    assert np.isfinite(Valuation.load(tmp_path / "v.parquet").agreement[OLD]).all()
+    assert np.isfinite(Valuation.load(tmp_path / "v.parquet").label_probability[OLD]).all()
 
 
 @pytest.mark.parametrize(

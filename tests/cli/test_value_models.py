@@ -100,7 +100,7 @@ def test_labels_and_attributes_that_are_known_are_used(folder, valuator):
     assert result.exit_code == 0, result.stderr
     z = {"sex": NEW["sex"], "age>=50": protected_from(NEW, "age>=50")}
     found, expected = Valuation.load(folder / "new_values.parquet"), valuator.value(NEW, NEW["default"], z)
-    for field in ("values", "agreement"):
+    for field in ("values", "label_probability"):
         pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
     assert found.provenance.made_for.target == "default"
     assert "averaged over" not in result.stdout

@@ -23,7 +23,7 @@ def decided_by(scores, y, z, *, algorithm="out-of-bag", names=("sex",)):
     """Values whose agreement says that models gave these scores."""
     agreement = {"y": np.where(y, scores, 1 - scores)} | {name: np.full(len(y), 0.5) for name in names}
     values = {name: np.full(len(y), 0.5) for name in agreement}
-    return Valuation(values, agreement=agreement, provenance=Provenance(algorithm=algorithm))
+    return Valuation(values, label_probability=agreement, provenance=Provenance(algorithm=algorithm))
 
 
 @pytest.fixture(scope="module")

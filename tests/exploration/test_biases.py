@@ -275,10 +275,10 @@ AGE = np.random.default_rng(0).permutation(N) / N * 60 + 20
 
 def prevalence_of(y, age=AGE, agreement=None):
     n_rows = len(age)
-    parts = {"values": np.full(n_rows, 0.5), "agreement": np.full(n_rows, 0.5)}
+    parts = {"values": np.full(n_rows, 0.5), "label_probability": np.full(n_rows, 0.5)}
     parts = {part: {"y": array, "age": array} for part, array in parts.items()}
     if agreement is not None:
-        parts["agreement"]["y"] = agreement
+        parts["label_probability"]["y"] = agreement
     X = pd.DataFrame({"x": np.arange(float(n_rows))})
     seen = explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts), retrain=0)
     biases = {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}

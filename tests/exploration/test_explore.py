@@ -79,7 +79,7 @@ def test_values_are_computed_if_there_are_none(small):
 def test_rows_without_a_value_are_left_out(small):
     arrays = {
         part: {name: column.to_numpy(copy=True) for name, column in getattr(small.valuation, part).items()}
-        for part in ("values", "standard_error", "counts", "agreement")
+        for part in ("values", "standard_error", "counts", "label_probability")
     }
     arrays["values"]["sex"][[3, 8]] = np.nan
     seen = explore(

@@ -257,7 +257,7 @@ def test_base_bias_leaves_small_groups_out(table, made_up):
     part = explore(X, y, sensitive_features=z, valuation=valuation, retrain=0).to_dict()["attributes"][0]
     rows = np.arange(N) >= 25
     shares = pd.Series(z["origin"]).map(pd.Series(z["origin"]).value_counts(normalize=True)).to_numpy()
-    left = (1 - valuation.agreement["origin"].to_numpy()[rows]).mean() / (1 - shares[rows]).mean()
+    left = (1 - valuation.label_probability["origin"].to_numpy()[rows]).mean() / (1 - shares[rows]).mean()
     assert part["biases"][3]["number"] == pytest.approx(1 - left)
 
 

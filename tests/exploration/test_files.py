@@ -205,7 +205,7 @@ def test_suspicious_rows_are_named_by_their_places_in_the_whole_table(data, valu
     found = explore_files(
         data, values=values, sample_rows=600, show_rows=True, **ASKED | {"drop": []}, retrain=0
     )
-    agreement = Valuation.load(values).field("agreement", "y")
+    agreement = Valuation.load(values).field("label_probability", "y")
     listed = [
         row for group in found.to_dict()["attributes"][0]["suspicious"]["rows"] for row in group["rows"]
     ]

@@ -106,7 +106,7 @@ def test_values_without_agreement_leave_nothing_to_suspect(small):
 def contradicted_of(y, agreement, **settings):
     n_rows = len(y)
     values = {"y": np.full(n_rows, 0.5), "sex": np.full(n_rows, 0.5)}
-    valuation = Valuation(values, agreement={"y": agreement, "sex": agreement})
+    valuation = Valuation(values, label_probability={"y": agreement, "sex": agreement})
     sex = np.where(np.arange(n_rows) % 2, "m", "f")
     X = np.arange(n_rows, dtype=float).reshape(-1, 1)
     return suspicious_of(
@@ -322,7 +322,7 @@ def test_where_a_model_was_sure_and_wrong_the_log_loss_is_that_of_scikit_learn()
     )
     valuation = Valuation(
         fields,
-        agreement=dict.fromkeys(fields, agreement),
+        label_probability=dict.fromkeys(fields, agreement),
         provenance=told,
         scales=dict.fromkeys(fields, Scale("effect")),
     )

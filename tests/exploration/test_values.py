@@ -190,7 +190,7 @@ def test_as_many_rows_of_a_number_are_sure_as_models_remove_of_its_error(error, 
     values = {"y": np.full(N, 0.5), "z": np.linspace(0, 1, N)}
     valuation = Valuation(
         values,
-        agreement={"y": np.full(N, 0.5), "z": 1 - errors / 2},
+        label_probability={"y": np.full(N, 0.5), "z": 1 - errors / 2},
         provenance=Provenance(largest_error={"z": 2.0}),
     )
     plane, lead = plane_of(np.arange(N) % 2, wealth, valuation)

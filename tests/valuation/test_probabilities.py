@@ -74,7 +74,7 @@ def test_equals_numpy(values):
     np.testing.assert_allclose(finished["values"], np.mean(values), atol=1e-12)
     error = np.std(values, ddof=1) / np.sqrt(len(values))
     np.testing.assert_allclose(finished["standard_error"], error, atol=1e-9)
-    np.testing.assert_allclose(finished["agreement"], 1 - np.mean(values), atol=1e-12)
+    np.testing.assert_allclose(finished["label_probability"], 1 - np.mean(values), atol=1e-12)
 
 
 def test_a_row_scored_once_has_no_standard_error():

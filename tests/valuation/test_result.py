@@ -33,7 +33,7 @@ def test_from_probabilities_by_hand():
     assert list(valuation.values.columns) == ["y", "age"]
     assert (valuation.counts.to_numpy() == 1).all()
     assert np.isnan(valuation.standard_error.to_numpy()).all()
-    assert np.isnan(valuation.agreement.to_numpy()).all()
+    assert np.isnan(valuation.label_probability.to_numpy()).all()
 
 
 def test_from_probabilities_keeps_them_at_every_label():
@@ -90,7 +90,7 @@ def test_impossible_probabilities_are_refused(p_y, p_z, message):
 
 
 def test_shapes_and_names(valuation):
-    for frame in (valuation.values, valuation.standard_error, valuation.counts, valuation.agreement):
+    for frame in (valuation.values, valuation.standard_error, valuation.counts, valuation.label_probability):
         assert list(frame.columns) == ["y", "age", "<b>sex</b>"]
         assert len(frame) == 60
         assert list(frame.index) == list(range(60))
@@ -105,7 +105,7 @@ def test_shapes_and_names(valuation):
 def test_a_saved_valuation_loads_to_the_last_bit(valuation, tmp_path, name):
     valuation.save(tmp_path / name)
     loaded = Valuation.load(tmp_path / name)
-    for part in ("values", "standard_error", "counts", "agreement"):
+    for part in ("values", "standard_error", "counts", "label_probability"):
         before, after = getattr(valuation, part), getattr(loaded, part)
         assert list(before.columns) == list(after.columns)
         np.testing.assert_array_equal(before.to_numpy(), after.to_numpy())
@@ -124,7 +124,9 @@ def test_metadata_says_how_the_values_came_about(valuation):
 
 
 def test_names_that_would_collide_in_the_file_are_kept_apart(tmp_path):
-    valuation = Valuation.from_probabilities([0.5], {"a": [0.1], "y.counts": [0.2], "a.agreement": [0.3]})
+    valuation = Valuation.from_probabilities(
+        [0.5], {"a": [0.1], "y.counts": [0.2], "a.label_probability": [0.3]}
+    )
     valuation.save(tmp_path / "v.parquet")
     assert Valuation.load(tmp_path / "v.parquet").values.equals(valuation.values)
 
@@ -209,7 +211,7 @@ def test_rows_of_a_valuation(valuation, rows):
     part = valuation[rows]
     assert part.shape == (len(np.arange(60)[rows]), 3)
     assert part.metadata == {k: v for k, v in valuation.metadata.items() if k != "target_pattern"}
-    for table in ("values", "standard_error", "counts", "agreement"):
+    for table in ("values", "standard_error", "counts", "label_probability"):
         expected = getattr(valuation, table).to_numpy()[rows]
         np.testing.assert_array_equal(getattr(part, table).to_numpy(), expected)
     assert len(valuation.take(rows)) == len(part) == len(valuation[rows, ...])

@@ -160,7 +160,11 @@ COLUMNS = {
     "fewer than no fit": ("age.counts", -1.0, "column 'age.counts' holds -1.0 in row 2"),
     "fits without end": ("age.counts", 1e30, "column 'age.counts' holds 1e\\+30 in row 2"),
     "no count": ("age.counts", np.nan, "column 'age.counts' holds nan in row 2"),
-    "agreement": ("sex.agreement", 1.5, "column 'sex.agreement' holds 1.5 .* agreements lie in \\[0, 1\\]"),
+    "label_probability": (
+        "sex.label_probability",
+        1.5,
+        "column 'sex.label_probability' holds 1.5 .* label probabilities lie in \\[0, 1\\]",
+    ),
 }
 
 
@@ -307,7 +311,7 @@ WRONG_TYPES = {
 }
 
 
-@pytest.mark.parametrize("column", ["age", "y.counts", "sex.agreement"])
+@pytest.mark.parametrize("column", ["age", "y.counts", "sex.label_probability"])
 @pytest.mark.parametrize("entries", WRONG_TYPES.values(), ids=WRONG_TYPES)
 def test_columns_of_anything_but_numbers_are_refused(column, entries, good, tmp_path):
     table = good.set_column(good.column_names.index(column), column, pa.array(entries))
@@ -372,7 +376,7 @@ def test_a_directory_is_no_valuation(tmp_path):
 
 
 def test_rows_without_a_value_load(tmp_path):
-    arrays = {"values": [0.5, np.nan], "standard_error": [0.1, np.nan], "agreement": [np.nan, np.nan]}
+    arrays = {"values": [0.5, np.nan], "standard_error": [0.1, np.nan], "label_probability": [np.nan, np.nan]}
     fields = {field: {"y": np.array(numbers)} for field, numbers in arrays.items()}
     valuation = Valuation(**fields, counts={"y": np.array([2, 0], dtype=np.int32)})
     for name in ("v.parquet", "v.csv"):

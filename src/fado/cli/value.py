@@ -408,7 +408,7 @@ def _value_new_rows(
         save_values(valuation, out, written.name, labels)
     rows = []
     for name, count in models.n_models.items():
-        fields = [valuation.field(field, name) for field in ("epistemic", "agreement")]
+        fields = [valuation.field(field, name) for field in ("epistemic", "label_probability")]
         means = [np.nan if np.isnan(own).all() else float(np.nanmean(own)) for own in fields]
         rows.append([name, count, *known_quantiles(valuation[name], [0.25, 0.5, 0.75]), *means])
     header = ["variable", "models", "v\n25%", "v\n50%", "v\n75%", "epistemic\nmean", "agreement\nmean"]

@@ -413,7 +413,7 @@ class ExploredRows:
 
     def agreement(self, name: str) -> Floats | None:
         """Give the agreement of models and labels; None if the values do not contain it."""
-        agreement = self.valuation.field("agreement", name)
+        agreement = self.valuation.field("label_probability", name)
         return None if np.isnan(agreement).all() else agreement
 
     def scores(self) -> tuple[Bools, Floats] | None:

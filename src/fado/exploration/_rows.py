@@ -474,7 +474,9 @@ def _level_now(explored: ExploredRows, attribute: Protected) -> dict[str, float]
     )
     performance = {
         "tpr_at_fpr": measured["tpr"],
-        "accuracy": float(np.average(explored.valuation.field("agreement", "y") >= 0.5, weights=weights)),
+        "accuracy": float(
+            np.average(explored.valuation.field("label_probability", "y") >= 0.5, weights=weights)
+        ),
         "log_loss": -log_loss(positive, scores, sample_weight=weights),
     }.get(str(provenance.settings.get("performance")))
     if performance is None or np.isnan([performance, measured[fairness]]).any():

@@ -206,14 +206,21 @@ class Moments:
         """
         scored, often = self.count > 0, self.count > 1
         mean = np.where(scored, self.mean, np.nan)
-        agreement = np.where(scored, self.label_probability, np.nan)
+        label_probability = np.where(scored, self.label_probability, np.nan)
         error, count = np.full(len(mean), np.nan), self.count[often].astype(np.float64)
         error[often] = np.sqrt(np.maximum(self._squares[often], 0.0) / (count - 1.0) / count)
         if variable.kind == "continuous":
             furthest = furthest or largest_known(mean)
             mean, error = np.clip(1.0 - mean / furthest, 0.0, 1.0), error / furthest
-            agreement = np.clip(1.0 - agreement / (largest_error or largest_known(agreement)), 0.0, 1.0)
-        return {"values": mean, "standard_error": error, "counts": self.count, "agreement": agreement}
+            label_probability = np.clip(
+                1.0 - label_probability / (largest_error or largest_known(label_probability)), 0.0, 1.0
+            )
+        return {
+            "values": mean,
+            "standard_error": error,
+            "counts": self.count,
+            "label_probability": label_probability,
+        }
 
 
 def largest_known(distances: Floats) -> float:

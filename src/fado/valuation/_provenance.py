@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fado._records import encode, record_from, shorten
 
 NEW_ROWS = ", new rows"  # ends the algorithm of values whose models have not learnt from the rows
-FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
+FIELDS = ("values", "standard_error", "counts", "label_probability", "epistemic")
 
 _WHAT = "the values' description"
 _SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
@@ -20,7 +20,7 @@ _OFF = 1e-6  # by which the sum of probabilities of another's model may be off
 _MOST_FITS = 2**31 - 1
 _RULES = {
     "standard_error": ("standard errors", 0.0, None),
-    "agreement": ("agreements", 0.0, 1.0),
+    "label_probability": ("label probabilities", 0.0, 1.0),
     "epistemic": ("epistemic parts of entropies", 0.0, 1.0),
 }
 
@@ -165,7 +165,7 @@ class Provenance:
         The versions of the libraries that affect values.
     largest_error : mapping of str to float, optional
         For each continuous variable, the largest mean error of a row, in the variable's own unit. A row's
-        mean error is ``(1 - agreement) * largest_error``.
+        mean error is ``(1 - label_probability) * largest_error``.
     split_gains : SplitGains, optional
         What the models gained by splitting on each column.
     trees, learning_rates : mapping, optional

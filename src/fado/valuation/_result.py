@@ -37,7 +37,7 @@ class Valuation:
     ----------
     values : mapping of str to ndarray
         One array per variable: ``"y"`` first, then the protected attributes.
-    standard_error, counts, agreement, epistemic : mapping of str to ndarray, optional
+    standard_error, counts, label_probability, epistemic : mapping of str to ndarray, optional
         Further numbers per row in the same form, as far as they are known; see the properties of these names.
     scales : mapping of str to Scale, optional
         What each variable's values mean, and their bounds. Variables without a scale are entropies, in [0,
@@ -85,7 +85,7 @@ class Valuation:
         values: Mapping[str, Floats],
         standard_error: Mapping[str, Floats] | None = None,
         counts: Mapping[str, npt.NDArray[np.integer]] | None = None,
-        agreement: Mapping[str, Floats] | None = None,
+        label_probability: Mapping[str, Floats] | None = None,
         epistemic: Mapping[str, Floats] | None = None,
         *,
         scales: Mapping[str, Scale] | None = None,
@@ -93,7 +93,7 @@ class Valuation:
         index: Any = None,
         probabilities: Mapping[str, Floats] | None = None,
     ) -> None:
-        fields = zip(FIELDS, (values, standard_error, counts, agreement, epistemic), strict=True)
+        fields = zip(FIELDS, (values, standard_error, counts, label_probability, epistemic), strict=True)
         self._arrays: dict[str, Any] = {  # columns of a directory are read when they are asked for
             field: arrays if hasattr(arrays, "n_rows") else dict(arrays)
             for field, arrays in fields
@@ -153,13 +153,18 @@ class Valuation:
         return self._frame("counts")
 
     @property
-    def agreement(self) -> pd.DataFrame:
+    def label_probability(self) -> pd.DataFrame:
         """Mean probability that the fits gave to the row's own label; NaN if unknown.
 
         If it is low, the label may be wrong. For a continuous variable it is ``1 - error / max(error)``, with
         the mean error of the row's predictions.
         """
-        return self._frame("agreement")
+        return self._frame("label_probability")
+
+    @property
+    def agreement(self) -> pd.DataFrame:
+        """Another name of `label_probability`."""
+        return self.label_probability
 
     @property
     def epistemic(self) -> pd.DataFrame:
@@ -171,7 +176,7 @@ class Valuation:
 
         Parameters
         ----------
-        name : {"values", "standard_error", "counts", "agreement", "epistemic"}
+        name : {"values", "standard_error", "counts", "label_probability", "epistemic"}
             The field.
         variable : str
             ``"y"`` or a protected attribute.
@@ -272,7 +277,7 @@ class Valuation:
         return _plain(self.provenance.algorithm), summary.set_axis([_plain(name) for name in summary.index])
 
     def summary(self) -> pd.DataFrame:
-        """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement.
+        """Summarise every variable's values: kind, quantiles, mean standard error, mean label probability.
 
         The summary of new rows also has the mean epistemic part of the entropies.
 
@@ -296,7 +301,9 @@ class Valuation:
             }
             numbers = {what: rounded(float(number), scale) for what, number in numbers.items()}
             rows[name] = {"kind": self.provenance.kind_of(name), **numbers}
-            for field in ("agreement", "epistemic") if "epistemic" in self.fields else ("agreement",):
+            for field in (
+                ("label_probability", "epistemic") if "epistemic" in self.fields else ("label_probability",)
+            ):
                 rows[name][field] = round(_mean(self.field(field, name)), 3)
         return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -423,7 +430,7 @@ class Valuation:
         -------
         Valuation
             Entropies in [0, 1], and the `probabilities`. One set of predictions gives no standard errors and
-            no agreement.
+            no label probabilities.
 
         Raises
         ------
@@ -463,7 +470,7 @@ class Valuation:
         Returns
         -------
         Valuation
-            Without standard errors, counts and agreement.
+            Without standard errors, counts and label probabilities.
 
         Examples
         --------

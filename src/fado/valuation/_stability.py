@@ -422,6 +422,7 @@ def card(valuation: Valuation, stability: Any, sensitive_features: Any, unknown:
     return card_text(
         {
             "title": f"Values of {len(valuation):,} rows",
+            "fields": [],
             "lead": [f"One number per row for {names}. {made}"],
             "sections": [{"title": title} | empty | own for title, own in sections.items()],
             "footer": f"FADO {__version__}",

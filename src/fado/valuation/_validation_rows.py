@@ -246,7 +246,7 @@ def effect_valuation(
     counts: npt.NDArray[np.int32],
     scales: Mapping[str, Scale],
     provenance: Provenance,
-    agreement: Floats | None = None,
+    label_probability: Floats | None = None,
 ) -> Valuation:
     """Make a valuation of effects and their errors, with one column per variable each."""
     nothing = np.full(len(effects), np.nan)
@@ -254,7 +254,9 @@ def effect_valuation(
         {name: effects[:, k].copy() for k, name in enumerate(scales)},
         {name: errors[:, k].copy() for k, name in enumerate(scales)},
         dict.fromkeys(scales, counts),
-        None if agreement is None else {name: agreement if name == "y" else nothing for name in scales},
+        None
+        if label_probability is None
+        else {name: label_probability if name == "y" else nothing for name in scales},
         scales=scales,
         provenance=provenance,
     )

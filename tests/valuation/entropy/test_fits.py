@@ -97,8 +97,8 @@ def test_a_class_that_the_bag_lacks_does_not_decide():
 
 def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
-    assert not curve(np.array([0.1, 0.9]))
-    assert [curve(np.array([0.2, 0.8])) for _ in range(3)] == [False, False, True]
+    assert not curve(np.array([[0.9, 0.1], [0.1, 0.9]]))
+    assert [curve(np.array([[0.8, 0.2], [0.2, 0.8]])) for _ in range(3)] == [False, False, True]
     assert trees_grown(curve.losses) == 20
 
 
@@ -146,7 +146,7 @@ def test_what_only_two_columns_together_tell_is_waited_for():
     together = (X["a"] > 0) ^ (X["b"] > 0)
     valuation = OutOfBagEntropy(random_state=0).fit(X.iloc[:1000], together.iloc[:1000]).valuation_
     assert valuation["y"].mean() < 0.6
-    assert np.mean(valuation.agreement["y"] > 0.5) > 0.85
+    assert np.mean(valuation.label_probability["y"] > 0.5) > 0.85
 
 
 def test_rare_classes_need_more_bags():
@@ -258,4 +258,4 @@ def test_the_largest_error_is_in_the_variable_s_own_units():
     errors = np.abs(LinearRegression().fit(TABLE, target).predict(TABLE) - target)
     assert valuation.metadata["largest_error"]["y"] == pytest.approx(errors.max())
     largest = valuation.metadata["largest_error"]["y"]
-    assert (1 - valuation.agreement["y"].to_numpy()) * largest == pytest.approx(errors.to_numpy())
+    assert (1 - valuation.label_probability["y"].to_numpy()) * largest == pytest.approx(errors.to_numpy())

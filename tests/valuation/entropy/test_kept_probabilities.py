@@ -78,7 +78,7 @@ def test_models_that_do_not_see_the_target_say_the_same_at_every_label():
     assert found.shape == (N, 3, 2)
     np.testing.assert_array_equal(found, found[:, :1].repeat(3, axis=1))
     own = found[np.arange(N), 0, (SEX == "m").astype(int)]
-    np.testing.assert_allclose(own, valuation.agreement["sex"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(own, valuation.label_probability["sex"], rtol=0, atol=1e-12)
 
 
 def test_the_mean_is_over_the_fits_that_left_the_row_out():

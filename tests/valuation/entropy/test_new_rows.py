@@ -105,7 +105,7 @@ def test_models_that_saw_the_target_are_averaged_over_what_is_predicted():
     given = valuator.value(new, y=[1.0])
     np.testing.assert_allclose(given["z"], normalised_entropy([[0.1, 0.9]]), rtol=1e-15)
     np.testing.assert_allclose(valuator.models_.probabilities(new, "z", y=[0.0]), [[0.9, 0.1]])
-    assert given.agreement["y"].tolist() == [0.25]
+    assert given.label_probability["y"].tolist() == [0.25]
 
 
 def test_a_continuous_target_is_taken_where_it_is_predicted():
@@ -123,7 +123,7 @@ def test_numbers_are_measured_as_when_the_models_were_fitted_and_clipped():
     valuation = valuator.value(np.array([[20.0], [25.0], [-20.0]]), y=[20.0, 25.0, np.float64(-19)])
     assert valuation["y"].tolist() == [1.0, 0.75, 0.0]
     assert np.isnan(valuation.epistemic["y"]).all()
-    assert valuation.agreement["y"].tolist() == [1.0, 1.0, 1 - 1 / 21]  # none was off by more than 21
+    assert valuation.label_probability["y"].tolist() == [1.0, 1.0, 1 - 1 / 21]  # none was off by more than 21
     assert valuation.scales["y"].meaning.startswith("closeness")
 
 
@@ -216,15 +216,15 @@ def test_agreement_is_that_of_the_labels_that_are_given(valuator):
     p = valuator.models_.probabilities(X_NEW, "sex", y)
     assert valuator.models_.classes("sex") == ("f", "m")
     np.testing.assert_allclose(
-        valuation.agreement["sex"], p[np.arange(len(sex)), (sex == "m") * 1], rtol=1e-12
+        valuation.label_probability["sex"], p[np.arange(len(sex)), (sex == "m") * 1], rtol=1e-12
     )
-    assert np.isnan(valuation.agreement["race"]).all()
+    assert np.isnan(valuation.label_probability["race"]).all()
     sex[0], sex[1] = "x", None
-    strange = valuator.value(X_NEW, sensitive_features={"sex": sex}).agreement["sex"]
+    strange = valuator.value(X_NEW, sensitive_features={"sex": sex}).label_probability["sex"]
     assert strange[0] == 0.0  # a group that no model has learnt
     assert np.isnan(strange[1])
     assert strange[2] > 0.0
-    assert np.isnan(valuator.value(X_NEW).agreement).all(axis=None)
+    assert np.isnan(valuator.value(X_NEW).label_probability).all(axis=None)
 
 
 def test_missing_entries_are_a_group_where_the_models_learnt_one():
@@ -232,7 +232,7 @@ def test_missing_entries_are_a_group_where_the_models_learnt_one():
     sex[::3] = None
     with pytest.warns(UserWarning, match="is unknown in 200 of 600 rows"):
         valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features={"sex": sex})
-    found = valuator.value(X_NEW, sensitive_features={"sex": [None] * len(X_NEW)}).agreement["sex"]
+    found = valuator.value(X_NEW, sensitive_features={"sex": [None] * len(X_NEW)}).label_probability["sex"]
     np.testing.assert_allclose(found, valuator.models_.probabilities(X_NEW, "sex")[:, 2], rtol=1e-12)
 
 
@@ -240,7 +240,7 @@ def test_attributes_without_names_are_matched_by_place():
     valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features=SEX)
     named = valuator.value(X_NEW, sensitive_features={"sex": SEX[::7]})
     assert_same(named, valuator.value(X_NEW, sensitive_features=SEX[::7]))
-    assert named.agreement["z"].notna().all()
+    assert named.label_probability["z"].notna().all()
 
 
 def test_labels_of_another_type_are_the_same_labels():
@@ -257,7 +257,7 @@ def test_text_for_an_attribute_of_numbers_is_no_new_group():
     with pytest.raises(ValueError, match="label 'True' of 'male', whose labels are False, True"):
         valuator.value(X_NEW, sensitive_features={"male": given})
     new_group = valuator.value(X_NEW, sensitive_features={"male": np.full(len(X_NEW), 2)})
-    assert (new_group.agreement["male"] == 0).all()
+    assert (new_group.label_probability["male"] == 0).all()
 
 
 def test_many_classes_and_classes_that_a_bag_lacks():

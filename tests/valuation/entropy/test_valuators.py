@@ -47,7 +47,9 @@ def test_out_of_bag_values_by_hand():
         p = seen.mean()
         expected = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
         np.testing.assert_allclose(valuation["y"][bag], expected, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(valuation.agreement["y"][bag], np.where(y[bag] == 1, p, 1 - p), atol=1e-12)
+        np.testing.assert_allclose(
+            valuation.label_probability["y"][bag], np.where(y[bag] == 1, p, 1 - p), atol=1e-12
+        )
 
 
 def test_the_value_is_the_mean_of_entropies_not_the_entropy_of_the_mean():
@@ -60,7 +62,7 @@ def test_the_value_is_the_mean_of_entropies_not_the_entropy_of_the_mean():
         .valuation_
     )
     assert (valuation["y"] == 0).all()
-    np.testing.assert_allclose(valuation.agreement["y"], 0.5)
+    np.testing.assert_allclose(valuation.label_probability["y"], 0.5)
 
 
 def test_multi_class_in_bag_values_by_hand():
@@ -74,7 +76,7 @@ def test_continuous_in_bag_values_by_hand():
     x = np.arange(41.0)
     valuation = InBagEntropy(LinearRegression()).fit(x[:, None], 3 * x + 1).valuation_
     np.testing.assert_allclose(valuation["y"], 1 - np.abs(x - 20) / 20, rtol=0, atol=1e-12)
-    np.testing.assert_array_less(0.999, valuation.agreement["y"].max())
+    np.testing.assert_array_less(0.999, valuation.label_probability["y"].max())
 
 
 @pytest.mark.filterwarnings("ignore:.*repeat the target:UserWarning")
@@ -92,7 +94,7 @@ def test_continuous_agreement_by_hand():
     valuation = (
         InBagEntropy(DummyRegressor(strategy="constant", constant=0.0)).fit(np.zeros((30, 1)), y).valuation_
     )
-    np.testing.assert_allclose(valuation.agreement["y"], 1 - y / 29, atol=1e-12)
+    np.testing.assert_allclose(valuation.label_probability["y"], 1 - y / 29, atol=1e-12)
     np.testing.assert_allclose(valuation["y"], 0.0, atol=1e-12)
 
 
@@ -164,7 +166,7 @@ def test_all_kinds_side_by_side(table):
     assert ((values >= 0) & (values <= 1)).all()
     assert (valuation.counts.to_numpy() == 2).all()
     assert (valuation.standard_error.to_numpy() >= 0).all()
-    agreement = valuation.agreement.to_numpy()
+    agreement = valuation.label_probability.to_numpy()
     assert ((agreement >= 0) & (agreement <= 1)).all()
 
 
@@ -175,7 +177,7 @@ def test_missing_numbers_of_z_are_valued_by_prediction():
     with pytest.warns(UserWarning, match="is unknown in 200 of 1000 rows"):
         valuation = OutOfBagEntropy(random_state=0).fit(X, X[:, 1] > 0, sensitive_features=z).valuation_
     assert np.isfinite(valuation["z"]).all()
-    assert valuation.agreement["z"].isna().sum() == 200
+    assert valuation.label_probability["z"].isna().sum() == 200
 
 
 @pytest.mark.parametrize("estimators", [None, LogisticRegression()], ids=["lightgbm", "generic"])
@@ -188,7 +190,7 @@ def test_any_number_of_workers_gives_identical_values(estimators):
         for n_jobs in (1, 2, 4)
     ]
     for other in results[1:]:
-        for part in ("values", "standard_error", "agreement"):
+        for part in ("values", "standard_error", "label_probability"):
             np.testing.assert_array_equal(getattr(results[0], part), getattr(other, part))
 
 
@@ -315,8 +317,8 @@ def test_flipped_labels_show_in_the_agreement_not_in_the_value():
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     flipped = RNG.random(4000) < 0.1
     valuation = OutOfBagEntropy(random_state=0).fit(X, np.where(flipped, 1 - y, y)).valuation_
-    assert valuation.agreement["y"][flipped].mean() < 0.3
-    assert valuation.agreement["y"][~flipped].mean() > 0.8
+    assert valuation.label_probability["y"][flipped].mean() < 0.3
+    assert valuation.label_probability["y"][~flipped].mean() > 0.8
 
 
 def test_metadata_routing_carries_sensitive_features(table):

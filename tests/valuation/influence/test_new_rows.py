@@ -78,19 +78,19 @@ def test_of_folds_the_mean_of_what_each_would_give(folded):
 def test_without_labels_the_effect_is_the_mean_over_both(validated):
     rows, _, _ = made(300, seed=2)
     both = [validated.value(rows, np.full(len(rows), label)) for label in ("no", "yes")]
-    p = both[1].agreement["y"].to_numpy()
-    np.testing.assert_allclose(p, 1 - both[0].agreement["y"], rtol=1e-12)
+    p = both[1].label_probability["y"].to_numpy()
+    np.testing.assert_allclose(p, 1 - both[0].label_probability["y"], rtol=1e-12)
     expected = validated.value(rows)
     for name in ("y", "group"):
         np.testing.assert_allclose(expected[name], (1 - p) * both[0][name] + p * both[1][name], atol=1e-12)
-    assert expected.agreement.isna().all().all()
+    assert expected.label_probability.isna().all().all()
 
 
 def test_probabilities_are_those_of_the_model(validated):
     model = LGBMClassifier(**SMALL, random_state=0, verbosity=-1).fit(X, Y)
     rows, labels, _ = made(300, seed=2)
     p = model.predict_proba(rows)[:, 1]
-    told = validated.value(rows, labels).agreement["y"]
+    told = validated.value(rows, labels).label_probability["y"]
     np.testing.assert_allclose(told, np.where(labels == "yes", p, 1 - p), atol=1e-6)
 
 
@@ -99,7 +99,11 @@ def test_class_weights_are_taken_out_of_probabilities():
     rows, _, _ = made(300, seed=3)
     raised = weighted.fit(X, Y).predict_proba(rows)[:, 1]
     odds = raised / (1 - raised) / 5
-    told = fitted(weighted, {"validation": VALIDATION}).value(rows, np.full(len(rows), "yes")).agreement["y"]
+    told = (
+        fitted(weighted, {"validation": VALIDATION})
+        .value(rows, np.full(len(rows), "yes"))
+        .label_probability["y"]
+    )
     np.testing.assert_allclose(told, odds / (1 + odds), atol=1e-6)
 
 

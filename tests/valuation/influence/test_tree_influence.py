@@ -48,8 +48,8 @@ def test_it_says_what_its_values_are():
     assert valuation.scales["y"].is_signed
     assert set(valuation.counts["y"]) == {4}
     assert valuation.metadata["n_bags"] == 5
-    assert valuation.agreement["y"].between(0, 1).all()
-    assert valuation.agreement["group"].isna().all()
+    assert valuation.label_probability["y"].between(0, 1).all()
+    assert valuation.label_probability["group"].isna().all()
     assert valuation.standard_error.gt(0).all().all()
 
 

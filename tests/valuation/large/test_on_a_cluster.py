@@ -88,7 +88,7 @@ def test_any_entropy_valuator_sends_its_fits(client, kind, estimators, request):
     with on_cluster(client):
         found = kind(estimators, random_state=0).fit(X, y, sensitive_features=z).valuation_
     pd.testing.assert_frame_equal(found.values, expected.values, check_exact=True)
-    pd.testing.assert_frame_equal(found.agreement, expected.agreement, check_exact=True)
+    pd.testing.assert_frame_equal(found.label_probability, expected.label_probability, check_exact=True)
     assert found.metadata == expected.metadata
 
 

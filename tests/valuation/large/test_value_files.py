@@ -15,7 +15,7 @@ from fado.valuation._probabilities import normalised_entropy
 from fado.valuation.large import _plan, _value_files
 
 N = 4000
-FIELDS = ("values", "standard_error", "counts", "agreement")
+FIELDS = ("values", "standard_error", "counts", "label_probability")
 
 
 def make_frame(n_rows=N, seed=0):
@@ -227,8 +227,8 @@ def test_no_row_is_scored_by_a_model_that_has_seen_its_group(tmp_path):
     split = fado.value_files(tmp_path / "one.parquet", out=tmp_path / "w", drop="person", **asked)
     others = row_hash(0, np.arange(3000)).argsort()[2000:]
     for rows in (others, np.setdiff1d(np.arange(3000), others)):
-        assert apart.agreement["y"].iloc[rows].mean() < 0.55
-        assert split.agreement["y"].iloc[rows].mean() > 0.65
+        assert apart.label_probability["y"].iloc[rows].mean() < 0.55
+        assert split.label_probability["y"].iloc[rows].mean() > 0.65
     assert (apart.counts["y"] >= 1).all()
 
 

@@ -12,7 +12,7 @@ from fado import OnlineEntropy, OutOfBagEntropy
 from fado.tabular import column_from, read_problem
 from fado.valuation.online._online import has_new_label, what_is_lacking
 
-NAMES = ["values", "standard_error", "counts", "agreement", "epistemic"]
+NAMES = ["values", "standard_error", "counts", "label_probability", "epistemic"]
 
 
 def make_rows(n_rows, seed=0):

@@ -136,7 +136,7 @@ class ValuationModels:
         y : array-like of shape (n_rows,), optional
             The labels of the target, if they are known, for the models that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Protected attributes, all or some. They are used for `agreement` and do not change values.
+            Protected attributes, all or some. They are used for `label_probability` and do not change values.
         unknown : value or list of values, optional
             Values of the attributes that mean the same as a missing one; None means those of the fit.
         {n_jobs, progress}
@@ -144,9 +144,9 @@ class ValuationModels:
         Returns
         -------
         Valuation
-            `counts` are the numbers of models. `agreement` is known for variables whose labels are given.
-            `epistemic` is the entropy of the mean prediction minus the mean entropy: the part that more
-            training rows could reduce. It is NaN for a continuous variable, and if there is one model.
+            `counts` are the numbers of models. `label_probability` is known for variables whose labels are
+            given. `epistemic` is the entropy of the mean prediction minus the mean entropy: the part that
+            more training rows could reduce. It is NaN for a continuous variable, and if there is one model.
 
         Raises
         ------

@@ -114,8 +114,8 @@ class EntropyValuator(BaseValuator):
             Their labels, if they are known, for the models of protected attributes that see the target.
             Without labels, these models use the predicted probabilities of the labels.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Their protected attributes, if they are known. They are used for `agreement` and do not change
-            values.
+            Their protected attributes, if they are known. They are used for `label_probability` and do not
+            change values.
         unknown : value or list of values, optional
             Values of the attributes that mean the same as a missing one; None means those of the fit.
 

@@ -473,16 +473,16 @@ class EffectModels:
         codes = labels.get(self._variables[0].name)
         share = None if codes is None else (codes == self._positive).astype(np.float64)
         told = self.by_label(table, share)
-        agreement = np.full(table.n_rows, np.nan)
+        label_probability = np.full(table.n_rows, np.nan)
         if share is not None:
-            agreement = np.where(share == 1.0, told.probability, 1.0 - told.probability)
+            label_probability = np.where(share == 1.0, told.probability, 1.0 - told.probability)
         valuation = effect_valuation(
             told.at(told.probability if share is None else share),
             told.standard_error,
             np.full(table.n_rows, len(self._models), dtype=np.int32),
             self._scales,
             of_new_rows(provenance, y_given=codes is not None),
-            agreement,
+            label_probability,
         )
         pattern = None if codes is None else target_pattern(codes)
         return valuation.with_rows(table.index, target_pattern=pattern)

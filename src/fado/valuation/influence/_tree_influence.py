@@ -72,8 +72,9 @@ class TreeInfluence(BaseValuator):
     ----------
     valuation_ : Valuation
         The values: signed effects, 0 is neutral. `counts` is the number of models that a row was used to
-        train, and `standard_error` comes from the spread between these models. `agreement` of ``"y"`` is the
-        probability that the model which had not seen the row gave to its label; it is NaN with `validation`.
+        train, and `standard_error` comes from the spread between these models. `label_probability` of
+        ``"y"`` is the probability that the model which had not seen the row gave to its label; it is NaN with
+        `validation`.
     {seed_}
     models_ : EffectModels
         What `value` uses; only with ``keep_models=True``.
@@ -204,9 +205,9 @@ class TreeInfluence(BaseValuator):
         Returns
         -------
         Valuation
-            `standard_error` comes from the spread between the models; NaN if there is one. `agreement` of
-            ``"y"`` is the models' mean probability of the label, corrected for class weights; NaN without
-            `y`.
+            `standard_error` comes from the spread between the models; NaN if there is one.
+            `label_probability` of ``"y"`` is the models' mean probability of the label, corrected for class
+            weights; NaN without `y`.
 
         Raises
         ------

@@ -36,7 +36,7 @@ from fado.valuation.large._plan import sample_size
 from fado.valuation.large._run import LEARNT, Run
 from fado.valuation.large._table import Roles, TablePass
 
-FIELDS = ("values", "standard_error", "counts", "agreement")
+FIELDS = ("values", "standard_error", "counts", "label_probability")
 
 
 def learn(

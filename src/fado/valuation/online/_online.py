@@ -106,7 +106,8 @@ class OnlineEntropy(BaseEstimator):
         y : array-like of shape (n_rows,), optional
             The target, if it is known, for the models of protected attributes that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Protected attributes, if they are known. They are used for `agreement` and do not change values.
+            Protected attributes, if they are known. They are used for `label_probability` and do not change
+            values.
         unknown : value or list of values, optional
             Values of the attributes that mean the same as a missing one; None means those of the first batch.
 
@@ -274,8 +275,8 @@ class OnlineEntropy(BaseEstimator):
         """The last 10,000 checks for drift, one row for each check of a variable.
 
         A check compares the models' uncertainty about labels that they had not learnt with their uncertainty
-        out of bag; uncertainty is 1 minus `agreement`. `loss` is its mean over the last `rows` rows up to
-        batch number `batch`, `expected` its mean out of bag, and `statistic` the difference in standard
+        out of bag; uncertainty is 1 minus `label_probability`. `loss` is its mean over the last `rows` rows
+        up to batch number `batch`, `expected` its mean out of bag, and `statistic` the difference in standard
         errors. `drift` is whether that is more than chance explains. While rows do not change, at most about
         1 check in 1,000 detects drift in any variable.
         """
@@ -356,7 +357,7 @@ class OnlineEntropy(BaseEstimator):
         valued = models.value(
             state.as_learnt(batch.table), *labels, unknown=batch.unknown, n_jobs=self.n_jobs
         )
-        doubts = {name: 1.0 - valued.field("agreement", name) for name in models.variables}
+        doubts = {name: 1.0 - valued.field("label_probability", name) for name in models.variables}
         pools, checks = check_drift(doubts, state.references, state.pools, state.batches)
         state = replace(state, pools=pools, checks=(*state.checks, *checks)[-_MOST_CHECKS:])
         strange = any(has_new_label(column, models.classes(column.name)) for column in window.sources)
@@ -376,7 +377,8 @@ class OnlineEntropy(BaseEstimator):
                 state,
                 models=models,
                 references={
-                    name: Reference.of(1.0 - valuation.field("agreement", name)) for name in models.variables
+                    name: Reference.of(1.0 - valuation.field("label_probability", name))
+                    for name in models.variables
                 },
                 blank=blank_columns(state.window.table),
                 version=state.version + 1,

@@ -81,7 +81,7 @@ class KNNShapley(BaseValuator):
     ----------
     valuation_ : Valuation
         The values: signed effects, 0 is neutral. `counts` is how many bags held each row. There are no
-        standard errors and no agreement.
+        standard errors and no label probabilities.
     bags_ : list of ndarray
         The positions of the rows that each bag left out; empty with `validation`.
     {seed_}
