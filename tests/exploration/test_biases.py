@@ -118,7 +118,7 @@ def test_a_continuous_attribute_has_dependence_measures(small):
     values = small.valuation
     parts = {
         part: getattr(values, part)[["y", "sex"]].rename(columns={"sex": "wealth"}).to_dict("series")
-        for part in ("values", "standard_error", "counts", "agreement")
+        for part in ("values", "standard_error", "counts", "label_probability")
     }
     arrays = {part: {k: v.to_numpy() for k, v in by.items()} for part, by in parts.items()}
     valuation = Valuation(**arrays, provenance=Provenance(largest_error={"wealth": 2.0}))

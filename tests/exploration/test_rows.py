@@ -300,7 +300,7 @@ def test_where_the_metrics_stand_is_what_the_models_said_of_rows_they_had_not_se
     valuator = TreeInfluence(performance=performance, max_fpr=0.1, random_state=0)
     valuation = valuator.fit(X, y, sensitive_features={"z": z}).valuation_
     found = part_of(explore(X, y, sensitive_features={"z": z}, valuation=valuation, retrain=0))
-    agreement = valuation.field("agreement", "y")
+    agreement = valuation.field("label_probability", "y")
     scores = np.where(y, agreement, 1 - agreement)
     measured = evaluate(y, scores, sensitive_features=z, max_fpr=0.1)
     expected = {
