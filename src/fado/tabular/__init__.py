@@ -66,7 +66,6 @@ from fado.tabular._variables import (
     labels_of,
     positive_code,
     title_in_full,
-    unknown_values,
     variable_from,
     warn_of_unknown,
     warn_of_unknown_rows,

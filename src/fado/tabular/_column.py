@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,8 +95,9 @@ class Column:
                 marked[code] |= str(label) == text or (not isinstance(label, bool) and is_label(label, text))
         return marked[codes]
 
-    def without(self, values: Sequence[Any]) -> Column:
-        """Return the column with some values as missing entries."""
+    def without(self, unknown: Any) -> Column:
+        """Return the column with a value, or a list of values, as missing entries."""
+        values = unknown_values(unknown)
         if not values or not (marked := self.marked(values)).any():
             return self
         data = pc.if_else(pa.array(marked), pa.scalar(None, self.data.type), self.data)
@@ -206,6 +207,16 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
             "hour) or leave it out."
         )
     raise ValueError(f"Column {name!r} holds {kind}: use numbers, booleans, strings or categories.")
+
+
+def unknown_values(unknown: Any) -> tuple[Any, ...]:
+    """Read which values of protected attributes mean that a row's group is unknown."""
+    if unknown is None:
+        return ()
+    if isinstance(unknown, Mapping):
+        raise TypeError(f"`unknown` must be a value or a list of values, got {unknown!r}.")
+    is_list = isinstance(unknown, list | tuple | set | frozenset | np.ndarray)
+    return tuple(unknown) if is_list else (unknown,)
 
 
 def is_label(label: Any, text: str) -> bool:

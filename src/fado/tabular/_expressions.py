@@ -16,14 +16,13 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
-from fado.tabular._column import Column, column_from, is_label
+from fado.tabular._column import Column, column_from, is_label, unknown_values
 from fado.tabular._conditions import Condition, parse
 from fado.tabular._table import open_table
 from fado.tabular._variables import (
     UNKNOWN,
     Variable,
     check_attribute_names,
-    unknown_values,
     variable_from,
 )
 
@@ -96,7 +95,7 @@ def protected_from(frame: Any, expression: str, *, named: bool = False, unknown:
     >>> protected_from(frame, "customer_age>=50", named=True).tolist()
     ['customer_age < 50', 'customer_age >= 50', None]
     """
-    read = replace(Expression.of(open_table(frame).columns, expression), unknown=unknown_values(unknown))
+    read = replace(Expression.of(open_table(frame).columns, expression), unknown=unknown)
     entries = read.groups(frame) if named else read.entries(frame)
     return entries if read.is_column else entries.rename(expression.strip())
 
@@ -121,8 +120,7 @@ def read_attributes(
     >>> old.group_titles, sex.called(2)
     (('older', 'younger'), 'women')
     """
-    values = unknown_values(unknown)
-    attributes = [replace(Expression.of(columns, text, "protected"), unknown=values) for text in protected]
+    attributes = [replace(Expression.of(columns, text, "protected"), unknown=unknown) for text in protected]
     for attribute in attributes:
         target.check_apart("protected", attribute.sources)
     check_attribute_names([attribute.name for attribute in attributes])
@@ -157,7 +155,7 @@ class Expression:
         Its name in messages.
     names : mapping of str to str
         The names of some groups, by the text of their labels.
-    unknown : tuple
+    unknown : value or list of values, optional
         The entries of its columns that mean the same as a missing one.
 
     Examples
@@ -174,7 +172,7 @@ class Expression:
     tree: Condition
     argument: str = "expression"
     names: Mapping[str, str] = field(default_factory=dict)
-    unknown: tuple[Any, ...] = ()
+    unknown: Any = None
 
     @classmethod
     def of(cls, columns: Sequence[object], expression: str, argument: str = "expression") -> Expression:
@@ -245,9 +243,9 @@ class Expression:
         first = table.select(source).to_pandas()[source]
         if not self.is_column:
             return pd.Series(self._holds(table, self.tree), first.index, name=self.name)
-        if not self.unknown:
+        if not (unknown := unknown_values(self.unknown)):
             return first
-        return first.mask(column_from(source, table[source].to_native()).marked(self.unknown))
+        return first.mask(column_from(source, table[source].to_native()).marked(unknown))
 
     def groups(self, frame: Any) -> pd.Series:
         """Read the attribute as the names of its groups."""

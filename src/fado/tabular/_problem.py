@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from fado._messages import closest_names, warn_user
-from fado.tabular._column import Column, column_from, is_frame
+from fado.tabular._column import Column, column_from, is_frame, unknown_values
 from fado.tabular._suspects import warn_of_doubtful_columns
 from fado.tabular._table import Table
 from fado.tabular._variables import (
@@ -25,7 +25,6 @@ from fado.tabular._variables import (
     group_rows,
     labels_of,
     positive_code,
-    unknown_values,
     variable_from,
 )
 
@@ -135,21 +134,21 @@ class Problem:
 
     def with_mean_weight_one(self) -> Problem:
         """Return the problem with weights of mean 1: penalties of models do not scale with weights."""
-        weights = self.sample_weight
-        return self if weights is None else replace(self, sample_weight=mean_one(weights))
+        if self.sample_weight is None:
+            return self
+        return replace(self, sample_weight=mean_one(self.sample_weight))
 
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Return the problem with kinds of variables that the user chose."""
         if not kinds:
             return self
         names = [column.name for column in self.sources]
-        chosen: dict[str, Kind] = {}
-        for name, kind in kinds.items():
-            if str(name) not in names:
-                raise ValueError(f"`kinds` names {str(name)!r}, which is not one of the variables {names}.")
+        chosen: dict[str, Any] = {str(name): kind for name, kind in kinds.items()}
+        for name, kind in chosen.items():
+            if name not in names:
+                raise ValueError(f"`kinds` names {name!r}, which is not one of the variables {names}.")
             if kind not in get_args(Kind):
-                raise ValueError(f"`kinds[{str(name)!r}]` must be 'classes' or 'continuous', got {kind!r}.")
-            chosen[str(name)] = cast("Kind", kind)
+                raise ValueError(f"`kinds[{name!r}]` must be 'classes' or 'continuous', got {kind!r}.")
         return self.with_sources(self.sources, self.kinds | chosen)
 
     def with_sources(self, sources: Sequence[Column], kinds: Mapping[str, Kind], **changes: Any) -> Problem:
@@ -222,9 +221,10 @@ def read_problem(
     target = target_column(y, table.n_rows)
     protected = protected_columns(sensitive_features, table, unknown)
     columns = [column for column, _ in protected]
-    given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    for argument, values in {**given, "groups": groups}.items():
-        _warn_of_other_order(table.index, argument, values)
+    _warn_of_other_order(table.index, "y", y)
+    _warn_of_other_order(table.index, "sensitive_features", sensitive_features)
+    _warn_of_other_order(table.index, "sample_weight", sample_weight)
+    _warn_of_other_order(table.index, "groups", groups)
     if warn_of_columns:
         warn_of_doubtful_columns(table)
     return Problem(
@@ -305,11 +305,22 @@ def protected_columns(
     """Read the protected attributes, each with its position among the features if it was given by name."""
     if sensitive_features is None:
         return []
-    names = _names_in(sensitive_features, table)
+    is_list = isinstance(sensitive_features, list | tuple)
+    names = list(sensitive_features) if is_list else [sensitive_features]
+    names = [name.item() if isinstance(name, np.integer) else name for name in names]
+    are_names = all(isinstance(name, str | int) and not isinstance(name, bool) for name in names)
+    if are_names and is_list:  # or an entry for every row
+        one_per_row = len(names) == table.n_rows
+        if all(isinstance(name, str) for name in names):
+            are_names = not one_per_row or set(names) <= set(table.names)
+        else:
+            are_names = (
+                not one_per_row and hasattr(table.source, "iloc") and set(names) <= {*table.source.columns}
+            )
     columns: list[tuple[Column, int | None]] = []
-    if names is None:
-        columns = [(column, None) for column in attribute_columns(sensitive_features)]
-    for name in names or ():
+    if not names or not are_names:
+        names, columns = [], [(column, None) for column in attribute_columns(sensitive_features)]
+    for name in names:
         positions = table.positions(name)
         if len(positions) != 1:
             close = closest_names(str(name), table.names, ": pass its values instead.")
@@ -328,26 +339,7 @@ def protected_columns(
                 "rows (inconsistent numbers of samples): pass one entry per row. To be cut with X, by "
                 "cross-validation for instance, it must be a Series or a DataFrame."
             )
-    values = unknown_values(unknown)
-    return [(column.without(values), position) for column, position in columns]
-
-
-def _names_in(sensitive_features: Any, table: Table) -> list[Any] | None:
-    """Return the names of columns of X that were passed: text, or whole numbers as in pandas; else None."""
-    is_list = isinstance(sensitive_features, list | tuple)
-    names = list(sensitive_features) if is_list else [sensitive_features]
-    if not names or not all(isinstance(name, str | int | np.integer) for name in names):
-        return None
-    if any(isinstance(name, bool) for name in names):
-        return None
-    names = [name.item() if isinstance(name, np.integer) else name for name in names]
-    if not is_list:
-        return names
-    one_per_row = len(names) == table.n_rows  # as labels are
-    if all(isinstance(name, str) for name in names):
-        return names if not one_per_row or set(names) <= set(table.names) else None
-    known = set(table.source.columns) if hasattr(table.source, "iloc") else set()
-    return names if not one_per_row and known.issuperset(names) else None
+    return [(column.without(unknown), position) for column, position in columns]
 
 
 def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
@@ -373,8 +365,7 @@ def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
         is_named = name not in (None, "")
         column = one_column(values, "sensitive_features", str(name) if is_named else "z")
         columns = [replace(column, named=is_named)]
-    unknowns = unknown_values(unknown)
-    return [column.without(unknowns) for column in columns]
+    return [column.without(unknown) for column in columns]
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:

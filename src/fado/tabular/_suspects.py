@@ -69,25 +69,8 @@ def doubt_of(column: Column) -> tuple[str, float] | None:
         first = first[np.isfinite(first)]
         if (first % 1 != 0).any():
             return None
-    return None if len(np.unique(first)) < len(first) / 2 else _doubt_of_numbers(column)
-
-
-def warn_of_doubtful_columns(table: Table) -> None:
-    """Warn of columns that no model should learn as they are; those of a sparse matrix are not looked at."""
-    names: dict[str, list[str]] = {}
-    for column in table.columns:
-        doubt = doubt_of(column)
-        if doubt is not None:
-            names.setdefault(doubt[0], []).append(repr(column.name))
-    listed = "; ".join(f"{finding}: {list_names(columns)}" for finding, columns in names.items())
-    if listed:
-        warn_user(
-            f"Models will learn little from these columns of X as they are ({listed}): leave ids out, and "
-            "turn dates and numbers that are text into numbers. `fado.check_columns` says more."
-        )
-
-
-def _doubt_of_numbers(column: Column) -> tuple[str, float] | None:
+    if len(np.unique(first)) < len(first) / 2:
+        return None
     data = column.data.drop_null()
     if pa.types.is_floating(data.type):
         data = data.filter(pc.is_finite(data))
@@ -106,6 +89,21 @@ def _doubt_of_numbers(column: Column) -> tuple[str, float] | None:
         or _CALLED_ID.search(column.name) is not None
     )
     return ("id", n_different / n_rows) if is_id else None
+
+
+def warn_of_doubtful_columns(table: Table) -> None:
+    """Warn of columns that no model should learn as they are; those of a sparse matrix are not looked at."""
+    names: dict[str, list[str]] = {}
+    for column in table.columns:
+        doubt = doubt_of(column)
+        if doubt is not None:
+            names.setdefault(doubt[0], []).append(repr(column.name))
+    listed = "; ".join(f"{finding}: {list_names(columns)}" for finding, columns in names.items())
+    if listed:
+        warn_user(
+            f"Models will learn little from these columns of X as they are ({listed}): leave ids out, and "
+            "turn dates and numbers that are text into numbers. `fado.check_columns` says more."
+        )
 
 
 def _doubt_of_text(column: Column) -> tuple[str, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -232,16 +232,6 @@ def label_named(classes: Sequence[Any], text: str, argument: str, what: str = "a
     raise ValueError(f"`{argument} {text}` is not {what}; it has {shown}.")
 
 
-def unknown_values(unknown: Any) -> tuple[Any, ...]:
-    """Read which values of protected attributes mean that a row's group is unknown."""
-    if unknown is None:
-        return ()
-    if isinstance(unknown, Mapping):
-        raise TypeError(f"`unknown` must be a value or a list of values, got {unknown!r}.")
-    is_list = isinstance(unknown, list | tuple | set | frozenset | np.ndarray)
-    return tuple(unknown) if is_list else (unknown,)
-
-
 @dataclass(frozen=True)
 class Groups:
     """The groups: per row the position of its group's name.
@@ -444,7 +434,15 @@ def _groups_of(variable: Variable, *, quarters: bool, appearance: bool) -> Group
                 f"Protected attribute {variable.name!r} has {n_numbers} different numbers, too many for "
                 "groups: cut it into a few, for example by `age >= 50`."
             )
-        return _quarters(variable)
+        numbers, known = variable.labels, variable.known
+        edges = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
+        edges = edges[edges < numbers[known].max()]
+        bounds = [plain_number(edge, 4) for edge in edges.tolist()]
+        between = [f"{low} to {high}" for low, high in pairwise(bounds)]
+        quarters_of = [f"up to {bounds[0]}", *between, f"over {bounds[-1]}"] if bounds else ["all"]
+        codes = np.where(known, np.searchsorted(edges, numbers), len(quarters_of))
+        texts = (*quarters_of, *(() if known.all() else (UNKNOWN,)))
+        return Groups(codes, texts, texts, None if known.all() else len(quarters_of))
     names = [repr(label) for label in variable.classes]
     if variable.has_missing:
         names[-1] = str(variable.classes[-1])
@@ -465,21 +463,6 @@ def _groups_of(variable: Variable, *, quarters: bool, appearance: bool) -> Group
             first[-1] = max(len(codes), len(titles)) + first.max()
         order = order[np.argsort(first[order], kind="stable")]
     return _in_order(groups, order)
-
-
-def _quarters(variable: Variable) -> Groups:
-    numbers, known = variable.labels, variable.known
-    edges = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
-    edges = edges[edges < numbers[known].max()]
-    codes = np.searchsorted(edges, numbers).astype(np.int64)
-    bounds = [plain_number(edge, 4) for edge in edges.tolist()]
-    names = [f"up to {bounds[0]}"] if len(bounds) else ["all"]
-    names += [f"{low} to {high}" for low, high in pairwise(bounds)]
-    names += [f"over {bounds[-1]}"] if len(bounds) else []
-    if known.all():
-        return Groups(codes, tuple(names), tuple(names))
-    codes[~known] = len(names)
-    return Groups(codes, (*names, UNKNOWN), (*names, UNKNOWN), len(names))
 
 
 def _in_order(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
