@@ -30,7 +30,7 @@ from _data import data_argument, real_table
 from fado import find_frontier
 from fado.datasets import make_account_fraud
 from fado.experiment import Results
-from fado.experiment._config import config_from
+from fado.experiment._config import config_from, read_models
 from fado.experiment._find import SPACE
 from fado.experiment._runner import run_experiment
 from fado.metrics import hypervolume
@@ -81,7 +81,7 @@ def run_grid(frontier, n_models: int, seed: int) -> Results:
             "models": {"space": {"n_estimators": 100}},
         }
     )
-    models = replace(grid.models, count=n_models, seed=seed, space=SPACE)
+    models = read_models(replace(grid.models, count=n_models, seed=seed, space=SPACE), None)
     config = replace(own, interventions=grid.interventions, models=models)
     return run_experiment(config, None, data=frontier._data, isolated=False)
 

@@ -74,7 +74,9 @@ def model_of(frontier, row, line=0.8):
     """The model of any row, as `best` hands one over."""
     choice = Choice(row, {frontier.ratio: line}, None, True, 1, 1)
     with frontier.results.opened() as store:
-        return train_choice(frontier.results, choice, frontier._data, store, given=frontier._given, fits=1)
+        return train_choice(
+            frontier.results, choice, frontier._data, store, estimator=frontier._estimator, fits=1
+        )
 
 
 @pytest.fixture(scope="session")

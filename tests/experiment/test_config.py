@@ -8,8 +8,7 @@ import pytest
 
 from fado._records import encode, record_from
 from fado.experiment import Experiment
-from fado.experiment._config import config_from, preset_text, read_config, write_preset
-from fado.experiment._settings import Config
+from fado.experiment._config import Config, config_from, preset_text, read_toml, write_preset
 
 
 def changed(table, place, value):
@@ -137,13 +136,13 @@ def test_missing_tables_and_files_are_named(table, tmp_path):
     with pytest.raises(ValueError, match="`split` is missing"):
         config_from(table)
     with pytest.raises(FileNotFoundError, match="There is no configuration"):
-        read_config(tmp_path / "none.toml")
+        read_toml(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("seed = = 1")
     with pytest.raises(ValueError, match="is not TOML"):
-        read_config(tmp_path / "bad.toml")
+        read_toml(tmp_path / "bad.toml")
     (tmp_path / "bad.toml").write_bytes(b'title = "\xff"')
     with pytest.raises(ValueError, match="is not UTF-8"):
-        read_config(tmp_path / "bad.toml")
+        read_toml(tmp_path / "bad.toml")
 
 
 def test_relative_data_are_relative_to_the_file(tmp_path):
@@ -153,7 +152,7 @@ def test_relative_data_are_relative_to_the_file(tmp_path):
         .replace("rows = 20_000", "")
     )
     (tmp_path / "c.toml").write_text(text)
-    assert read_config(tmp_path / "c.toml").data.path == str(tmp_path / "d.csv")
+    assert config_from(read_toml(tmp_path / "c.toml")).data.path == str(tmp_path / "d.csv")
 
 
 def test_presets_are_written_once_and_read(tmp_path):
@@ -319,18 +318,18 @@ def test_a_file_that_is_no_toml_is_named(tmp_path, content, message):
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"The configuration '.*mine\.toml' {message}"):
-        read_config(path)
+        read_toml(path)
 
 
 def test_a_directory_is_no_configuration(tmp_path):
     with pytest.raises(ValueError, match="is a directory: name a TOML file"):
-        read_config(tmp_path)
+        read_toml(tmp_path)
 
 
 def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
     path = tmp_path / "marked.toml"
     path.write_text(preset_text("quick"), encoding="utf-8-sig")
-    assert read_config(path) == config_from(tomllib.loads(preset_text("quick")))
+    assert config_from(read_toml(path)) == config_from(tomllib.loads(preset_text("quick")))
 
 
 def by_column(table, **parts):

@@ -17,7 +17,7 @@ from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench, Job
 from fado.experiment._config import config_from
 from fado.experiment._data import read_data
-from fado.experiment._estimators import describe_object, estimator_versions, make_estimator, parameter_names
+from fado.experiment._models import describe_object, estimator_versions, make_estimator, parameter_names
 from fado.experiment._trial import Trial
 
 STEPS = ["sklearn.impute.SimpleImputer", "sklearn.preprocessing.StandardScaler"]
@@ -140,7 +140,7 @@ def test_only_public_classes_of_four_libraries_are_looked_for(table, monkeypatch
     def imported(module):
         raise AssertionError(module)
 
-    monkeypatch.setattr("fado.experiment._estimators.import_module", imported)
+    monkeypatch.setattr("fado.experiment._models.import_module", imported)
     few(table, estimator=name, space={})
     with pytest.raises(ValueError, match=r"`models.estimator` must be the place of a class"):
         config_from(table)
@@ -202,7 +202,7 @@ def test_a_library_that_is_not_there_is_named(table, monkeypatch):
     def lacking(module):
         raise ModuleNotFoundError(name=module)
 
-    monkeypatch.setattr("fado.experiment._estimators.import_module", lacking)
+    monkeypatch.setattr("fado.experiment._models.import_module", lacking)
     few(table, estimator="xgboost.XGBClassifier", space={})
     with pytest.raises(ValueError, match=r"is 'xgboost.XGBClassifier', and XGBoost is not installed"):
         config_from(table)
@@ -212,7 +212,7 @@ def test_an_object_that_is_changed_later_is_kept_as_it_was(table):
     estimator = LogisticRegression(C=3.0)
     experiment = Experiment(few(table, count=1), estimator=estimator)
     estimator.set_params(C=5.0)
-    assert experiment._given.estimator.C == 3.0
+    assert experiment._estimator.C == 3.0
 
 
 def test_parameters_that_name_files_cannot_be_set():
@@ -279,13 +279,13 @@ def test_an_object_of_lightgbm_keeps_the_shared_bins(table, undisturbed):
     parameters = {"n_estimators": 8, "num_leaves": 5}
     by_default = Bench(data, Experiment(table | {"models": {"space": space}}).config)
     expected = by_default.scores(Trial("RW", parameters=parameters | {"random_state": 0}))
-    bench = Bench(data, config.config, given=config._given)
+    bench = Bench(data, config.config, estimator=config._estimator)
     np.testing.assert_array_equal(bench.scores(Trial("RW", parameters=parameters)), expected)
     assert len(bench._engines) == 1
     weighted = Experiment(
         table, estimator=LGBMClassifier(random_state=0, class_weight={0: 1.0, 1: 1.0}), space=space
     )
-    own = Bench(data, weighted.config, given=weighted._given)
+    own = Bench(data, weighted.config, estimator=weighted._estimator)
     np.testing.assert_allclose(own.scores(Trial("RW", parameters=parameters)), expected, rtol=1e-9)
     assert len(own._engines) == 2
 
@@ -340,7 +340,7 @@ def test_an_estimator_without_weights_fails_in_a_sentence(table, tmp_path):
 
 def test_a_store_imports_nothing_that_it_names(table, tmp_path, monkeypatch):
     Experiment(few(table, **LOGISTIC)).run(tmp_path, n_jobs=1)
-    monkeypatch.setattr("fado.experiment._estimators.import_module", None)
+    monkeypatch.setattr("fado.experiment._models.import_module", None)
     assert Results.load(tmp_path).config.models.pipeline == tuple(STEPS)
 
 

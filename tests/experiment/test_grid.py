@@ -11,7 +11,7 @@ from fado.experiment import Experiment
 from fado.experiment._bench import Bench
 from fado.experiment._config import config_from, preset_text
 from fado.experiment._data import data_from
-from fado.experiment._section import Parameter, draw_models
+from fado.experiment._models import Parameter, draw_models
 from fado.experiment._store import Store
 from fado.experiment._trial import GridProposer, Trial
 from fado.tabular import read_problem

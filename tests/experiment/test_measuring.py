@@ -9,8 +9,8 @@ import pytest
 
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench, Measuring
+from fado.experiment._config import EvaluationConfig
 from fado.experiment._data import ComparedGroups, few_rows, read_data
-from fado.experiment._settings import EvaluationConfig
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 from fado.tabular import Groups

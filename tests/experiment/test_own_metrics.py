@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from fado.experiment import Experiment, Results, _settings, register_metric
+from fado.experiment import Experiment, Results, _metrics, register_metric
 from fado.experiment._config import config_from
 from fado.experiment._data import read_data
-from fado.experiment._settings import metric_names
+from fado.experiment._metrics import metric_names
 
 
 @pytest.fixture
 def own(table, monkeypatch):
     """The tiny experiment with few interventions, and a registry that forgets."""
-    monkeypatch.setattr(_settings, "_FUNCTIONS", copy.copy(_settings._FUNCTIONS))
+    monkeypatch.setattr(_metrics, "_FUNCTIONS", copy.copy(_metrics._FUNCTIONS))
     table["interventions"] = {"rps": False}
     table["evaluation"] = {"max_fpr": 0.3, "keep_scores": True}
     return table

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fado.experiment import Experiment, Results
-from fado.experiment._runner import session
+from fado.experiment._plugins import registrations
 from fado.interventions import (
     BaseIntervention,
     Setting,
@@ -172,7 +172,7 @@ def test_another_process_learns_all_of_an_entry(registries):
     before = intervention_entries()
     assert before[-1].needs_group
     assert not any(entry.needs_group for entry in before[:5])
-    steps = session()
+    steps = registrations()
     registries()
     for step in steps:
         step()

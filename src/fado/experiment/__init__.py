@@ -3,7 +3,7 @@
 from fado.experiment._experiment import Experiment
 from fado.experiment._find import find_frontier
 from fado.experiment._frontier import Frontier
+from fado.experiment._metrics import register_metric
 from fado.experiment._results import Results
-from fado.experiment._settings import register_metric
 
 __all__ = ["Experiment", "Frontier", "Results", "find_frontier", "register_metric"]

@@ -15,17 +15,11 @@ import numpy.typing as npt
 from fado._typing import Bools, Floats
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
+from fado.experiment._config import Config, EvaluationConfig, ratio_name
 from fado.experiment._data import ComparedGroups, Data
 from fado.experiment._known import KnownParts
-from fado.experiment._settings import (
-    Config,
-    EvaluationConfig,
-    Given,
-    apply_metric,
-    estimator_of,
-    metric_functions,
-    ratio_name,
-)
+from fado.experiment._metrics import apply_metric, metric_functions
+from fado.experiment._models import estimator_of
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
 from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
 from fado.metrics import RATIO_NAMES, measure
@@ -238,8 +232,8 @@ class Bench:
         The values of the training part by each algorithm.
     workers : int
         The number of threads for binning; the bins do not depend on it.
-    given : Given, optional
-        The estimator and the metrics that were passed in Python, if any.
+    estimator, metrics
+        As for `Experiment`, if they were passed in Python.
     named : sequence
         What the names of fits are made of, in addition to the training set and the parameters.
     tables : pair of Table, optional
@@ -253,24 +247,24 @@ class Bench:
         valuations: Mapping[str, Valuation] | None = None,
         *,
         workers: int = 1,
-        given: Given | None = None,
+        estimator: Any = None,
+        metrics: Mapping[str, Callable[..., Any]] | None = None,
         named: Sequence[Any] = (),
         tables: tuple[Table, Table] | None = None,
     ) -> None:
-        given, models = given or Given(), config.models
         self._training, self._evaluation = data.part("train"), data.part("validation", "test")
         if tables is not None:
             self._training = replace(self._training, table=tables[0])
             self._evaluation = replace(self._evaluation, table=tables[1])
         self._groups = self._training.groups.take(np.arange(len(self._training.positive)))
         self._valuations = valuations or {}
-        self._measuring = Measuring.of(data, config, given.metrics)
+        self._measuring = Measuring.of(data, config, metrics)
         self._seed = config.seed
         self._min_group_size = config.data.min_group_size
-        self._deadline = models.deadline
+        self._deadline = config.models.deadline
         self._named = list(named)
         self._keep_scores = config.evaluation.keep_scores
-        self._estimator = estimator_of(config, given)
+        self._estimator = estimator_of(config.models.estimator, config.models.pipeline, estimator)
         self._engines: dict[type[Engine], Engine] = {
             LightGBMEngine: LightGBMEngine(self._training.table, workers=workers, prefilter=False)
         }

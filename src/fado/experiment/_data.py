@@ -16,7 +16,7 @@ import pyarrow as pa
 from fado._messages import closest_names, list_names, warn_user
 from fado._typing import Bools, Floats, Integers
 from fado.datasets import make_account_fraud
-from fado.experiment._settings import GIVEN, Config, DataConfig, SplitConfig
+from fado.experiment._config import GIVEN, Config, DataConfig, SplitConfig
 from fado.tabular import (
     SMALL_SHARE,
     Expression,

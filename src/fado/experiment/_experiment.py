@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fado.experiment._config import config_from, read_config, write_preset
+from fado.experiment._config import Config, config_from, read_toml, write_preset
 from fado.experiment._data import read_data
+from fado.experiment._metrics import check_metrics
+from fado.experiment._models import estimator_of
 from fado.experiment._results import Results
-from fado.experiment._settings import Config, Given
 from fado.experiment._trial import GridProposer
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ class Experiment:
         space: Mapping[str, Any] | None = None,
         metrics: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        self._given = Given(estimator, space, dict(metrics or {}))
-        self._config = config_from(config, given=self._given)
+        self._config = config_from(config, estimator=estimator, space=space, metrics=metrics)
+        # the user may change theirs
+        self._estimator = None if estimator is None else estimator_of("", (), estimator)
+        self._metrics = check_metrics(metrics)
 
     @classmethod
     def from_toml(
@@ -103,10 +106,7 @@ class Experiment:
         estimator, space, metrics
             As for `Experiment`.
         """
-        experiment = cls.__new__(cls)
-        experiment._given = Given(estimator, space, dict(metrics or {}))
-        experiment._config = read_config(path, experiment._given)
-        return experiment
+        return cls(read_toml(path), estimator=estimator, space=space, metrics=metrics)
 
     @staticmethod
     def write_example(path: str | os.PathLike[str], preset: str = "quick") -> None:
@@ -142,9 +142,8 @@ class Experiment:
         names : sequence of str
             The columns, beside those of ``data.drop``.
         """
-        other = copy.copy(self)
-        about = self._config.data
-        other._config = replace(self._config, data=replace(about, drop=(*about.drop, *names)))
+        other, data = copy.copy(self), self._config.data
+        other._config = replace(self._config, data=replace(data, drop=(*data.drop, *names)))
         return other
 
     @property
@@ -176,7 +175,7 @@ class Experiment:
         """
         from fado.experiment._runner import estimate_seconds
 
-        return estimate_seconds(self._config, n_jobs, self._given)
+        return estimate_seconds(self._config, n_jobs, self._estimator, self._metrics)
 
     def run(
         self,
@@ -230,6 +229,7 @@ class Experiment:
             client=client,
             progress=progress,
             retry_failed=retry_failed,
-            given=self._given,
+            estimator=self._estimator,
+            metrics=self._metrics,
             isolated=isolated,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,33 +13,31 @@ import numpy as np
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado._messages import insert_parameters
 from fado.aim import check_line, demands_of, lines_of, read_rows_apart
-from fado.experiment._config import models_given
-from fado.experiment._data import data_from
-from fado.experiment._frontier import Frontier
-from fado.experiment._results import Results
-from fado.experiment._runner import run_experiment
-from fado.experiment._section import Parameter, draw_models
-from fado.experiment._settings import (
-    BUDGET_FIELDS,
+from fado.experiment._config import (
     GIVEN,
     Config,
     DataConfig,
     EvaluationConfig,
-    Given,
     Grid,
+    ModelsConfig,
     SplitConfig,
-    ValuationConfig,
+    read_models,
 )
+from fado.experiment._data import data_from
+from fado.experiment._frontier import Frontier
+from fado.experiment._models import LIGHTGBM, describe_object, draw_models, estimator_of
+from fado.experiment._results import Results
+from fado.experiment._runner import run_experiment
 from fado.experiment._trial import UNTOUCHED, Trial
 from fado.interventions import intervention_entries
 from fado.metrics import Budget, best_first
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
 
 SPACE = {
-    "n_estimators": Parameter(low=40, high=250),
-    "num_leaves": Parameter(low=6, high=64),
-    "min_child_samples": Parameter(low=5, high=200),
-    "learning_rate": Parameter(low=0.03, high=0.25),
+    "n_estimators": {"log_uniform": [40, 250]},
+    "num_leaves": {"log_uniform": [6, 64]},
+    "min_child_samples": {"log_uniform": [5, 200]},
+    "learning_rate": {"log_uniform": [0.03, 0.25]},
 }
 LINES = (0.8, 0.9, 0.95, 0.7)
 SHARE = 0.25  # of the trees, or of the rows, in first fits
@@ -194,7 +192,6 @@ def find_frontier(
         raise ValueError("`sensitive_features` is missing: name the protected attributes.")
     seed = seed_from(random_state)
     joined, parts = _parts(problem, validation, test, seed)
-    given = Given(estimator, space)
     own_lines = isinstance(ratio, Mapping) or "=" in ratio
     taught = [asked] if own_lines else [dict.fromkeys(asked, own) for own in sought]
     taught = taught if students else []
@@ -204,7 +201,11 @@ def find_frontier(
     count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
     # test rows are measured at the threshold of validation rows
     evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)
-    limits: dict[str, Any] = {BUDGET_FIELDS[limit.kind]: limit.limit}
+    usual = SPACE if estimator is None else {}
+    name = LIGHTGBM
+    if estimator is not None:
+        name, estimator = describe_object(estimator), estimator_of("", (), estimator)
+    models = ModelsConfig(count, seed, None, usual if space is None else space, name)  # type: ignore[arg-type]
     config = Config(
         seed=seed,
         data=DataConfig(
@@ -215,10 +216,9 @@ def find_frontier(
             given=True,
         ),
         split=SplitConfig(GIVEN, None, (), (True,), ()),
-        valuation=ValuationConfig(),
         interventions=_interventions(asked, taught),
-        models=models_given(given, count, seed, SPACE),
-        evaluation=replace(evaluation, **limits),
+        models=read_models(models, estimator),
+        evaluation=evaluation.with_budget(limit),
     )
     data = data_from(joined, parts, config)
     proposer = _proposer(config, asked, taught, max_fits, estimator)
@@ -231,13 +231,13 @@ def find_frontier(
         proposer=proposer,
         isolated=False,
         data=data,
-        given=given,
+        estimator=estimator,
     )
     _check_trained(results)
     with results.opened() as kept:
         costs = proposer.costs(kept.trials)
     results.frame.insert(list(results.frame.columns).index("training_rows") + 1, "cost", costs)
-    return Frontier(results, data, asked, int(np.ceil(sum(costs) + GROUP_FITS - 1e-9)), given)
+    return Frontier(results, data, asked, int(np.ceil(sum(costs) + GROUP_FITS - 1e-9)), estimator)
 
 
 def _name_of(y: Any) -> str:

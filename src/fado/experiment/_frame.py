@@ -11,7 +11,8 @@ import numpy as np
 from fado._compat import with_texts
 from fado._typing import Bools, Floats, Integers
 from fado.aim import check_confidence, count_events
-from fado.experiment._settings import BUDGET_FIELDS, Config, Given, ratio_name
+from fado.experiment._config import Config, ratio_name
+from fado.experiment._metrics import check_metrics
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import BaseScoreIntervention, intervention_entries, intervention_named
@@ -115,11 +116,10 @@ def remeasured_frame(
         changed = replace(changed, evaluation=replace(changed.evaluation, threshold=threshold))
     if max_fpr is not None or budget is not None or fixed is not None:
         own = fixed or Budget.read(budget, 0.05 if max_fpr is None else max_fpr)
-        limits: Any = dict.fromkeys(BUDGET_FIELDS.values()) | {BUDGET_FIELDS[own.kind]: own.limit}
-        changed = replace(changed, evaluation=replace(changed.evaluation, **limits))
+        changed = replace(changed, evaluation=changed.evaluation.with_budget(own))
     if changed.evaluation.threshold == "validation" and not config.split.has_validation:
         raise ValueError("`threshold` is 'validation', but there is no validation part.")
-    functions = dict(Given(metrics=metrics).metrics) if isinstance(metrics, Mapping) else {}
+    functions = check_metrics(metrics) if isinstance(metrics, Mapping) else {}
     measuring = Measuring.of(same_data(store, config, data), changed, functions)
     done = dict.fromkeys(trial.fit for trial in store.trials if trial.status == DONE)
     measured = {fit: measuring.measure(store.all_scores(fit), fit) for fit in done}

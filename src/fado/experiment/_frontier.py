@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from fado._typing import Floats
 from fado.aim import lines_of
 from fado.experiment._bench import Bench, Measuring
+from fado.experiment._config import Config
 from fado.experiment._data import Data
 from fado.experiment._dossier import dossier_content, write_dossier
-from fado.experiment._estimators import describe_object, is_object
 from fado.experiment._frame import Choice, choose_row, same_data, untouched_row
+from fado.experiment._models import describe_object, is_object
 from fado.experiment._results import Results
 from fado.experiment._results_page import results_shown, write_report
-from fado.experiment._settings import Config, Given
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import intervention_entries
@@ -44,7 +44,7 @@ class Frontier:
         The required ratios, and the line of each.
     fits : int
         The number of whole fits of the search.
-    given : Given
+    estimator : estimator, optional
         The estimator that was passed to the search, if any.
 
     Attributes
@@ -67,14 +67,14 @@ class Frontier:
     """
 
     def __init__(
-        self, results: Results, data: Data, lines: Mapping[str, float], fits: int, given: Given
+        self, results: Results, data: Data, lines: Mapping[str, float], fits: int, estimator: Any = None
     ) -> None:
         self.results = results
         self.lines = dict(lines)
         self.ratio = next(iter(self.lines))
         self._data = data
         self._fits = fits
-        self._given = given
+        self._estimator = estimator
 
     def __repr__(self) -> str:
         models, fits = (
@@ -144,7 +144,9 @@ class Frontier:
         if choice is None or not (choice.reached or or_closest):
             return None
         with self.results.opened() as store:
-            return train_choice(self.results, choice, self._data, store, given=self._given, fits=self._fits)
+            return train_choice(
+                self.results, choice, self._data, store, estimator=self._estimator, fits=self._fits
+            )
 
     def _lines(self, at_least: Any) -> dict[str, float]:
         """Read the line of each ratio."""
@@ -228,12 +230,12 @@ _TITLES = {"train": "training"}
 
 
 def train_choice(
-    results: Results, choice: Choice, data: Data, store: Store, *, given: Given | None = None, fits: int
+    results: Results, choice: Choice, data: Data, store: Store, *, estimator: Any = None, fits: int
 ) -> ChosenModel:
     """Train the selected model again, measure it on all parts, and collect the facts for its card."""
     config, trials = results.config, store.trials
     trial = trials[choice.row]
-    bench = Bench(data, config, _valuations(store, trial), given=given)
+    bench = Bench(data, config, _valuations(store, trial), estimator=estimator)
     scorer, scores = bench.scorer(trial)
     measuring = _measuring(config, data, choice.confidence)
     after, measured = _by_part(measuring, scores, trial.fit)
@@ -246,8 +248,8 @@ def train_choice(
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
     measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
     name = config.models.estimator
-    if given is not None and given.estimator is not None:
-        name = type(given.estimator).__name__
+    if estimator is not None:
+        name = type(estimator).__name__
     titles = dict(zip(data.groups.names, data.groups.titles, strict=True))
     facts = Facts(
         target=config.data.target,
@@ -344,7 +346,8 @@ def fit_best_of(
             "`evaluation.groups` compares the groups of each attribute, but the lines of a model are between "
             'crossed groups: run the experiment with `evaluation.groups = "crossed"`.'
         )
-    lines, named = lines_of(ratio, at_least), _given(results.config, estimator)
+    lines = lines_of(ratio, at_least)
+    _check_estimator(results.config, estimator)
     with results.opened() as store:
         rows = same_data(store, results.config, data)
         choice = choose_row(results, rows, lines, confidence)
@@ -353,22 +356,20 @@ def fit_best_of(
         done = results.frame["intervention"][results.frame["status"] == DONE]
         changing = [entry.name for entry in intervention_entries() if entry.changes_scores]
         fits = int((~done.isin(changing)).sum())
-        return train_choice(results, choice, rows, store, given=named, fits=fits)
+        return train_choice(results, choice, rows, store, estimator=estimator, fits=fits)
 
 
-def _given(config: Config, estimator: Any) -> Given:
-    """Return the estimator of an experiment; another one raises a ValueError."""
-    asked = config.models.estimator
-    if not is_object(asked):
+def _check_estimator(config: Config, estimator: Any) -> None:
+    """Raise a ValueError for another estimator than that of the experiment."""
+    name = config.models.estimator
+    if not is_object(name):
         if estimator is not None:
-            raise ValueError(f"The experiment names its estimator, {asked!r}: do not pass `estimator`.")
-        return Given()
-    if estimator is None or describe_object(estimator) != asked:
+            raise ValueError(f"The experiment names its estimator, {name!r}: do not pass `estimator`.")
+    elif estimator is None or describe_object(estimator) != name:
         raise ValueError(
-            f"The experiment was run with an estimator that was passed in Python, {asked!r}: pass it again, "
+            f"The experiment was run with an estimator that was passed in Python, {name!r}: pass it again, "
             "as `estimator`."
         )
-    return Given(estimator)
 
 
 def _valuations(store: Store, trial: Trial) -> dict[str, Valuation]:

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
+from fado.experiment._config import EACH, Config, ratio_name
 from fado.experiment._frame import chosen_rows, frame_of, is_whole, parts_of, remeasured_frame
+from fado.experiment._plugins import lacking_plugins
 from fado.experiment._results_page import (
     ENDS,
     RULE,
@@ -26,7 +28,6 @@ from fado.experiment._results_page import (
     tell_lacking,
     write_report,
 )
-from fado.experiment._settings import EACH, Config, lacking_plugins, ratio_name
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -27,18 +26,11 @@ from fado.execution import (
     opened_client,
 )
 from fado.experiment._bench import OUT_OF_MEMORY, Bench, Job, run_jobs
+from fado.experiment._config import Config
 from fado.experiment._data import Data, read_data
-from fado.experiment._estimators import LIGHTGBM, estimator_versions
+from fado.experiment._models import LIGHTGBM, estimator_of, estimator_versions
+from fado.experiment._plugins import plugins_used, registrations
 from fado.experiment._results import Results
-from fado.experiment._settings import (
-    Config,
-    Given,
-    estimator_of,
-    metric_functions,
-    metric_names,
-    plugins_used,
-    register_metric,
-)
 from fado.experiment._store import FORMAT, SHELF, About, Store
 from fado.experiment._trial import (
     DONE,
@@ -51,10 +43,8 @@ from fado.experiment._trial import (
     Trial,
     key_of,
 )
-from fado.interventions import intervention_entries, register_intervention
 from fado.tabular import Problem, Table, on_shelf, warn_of_doubtful_columns
-from fado.utility import register_utility, utility_class, utility_names
-from fado.valuation import Valuation, make_valuator, register_valuator, valuator_class, valuator_names
+from fado.valuation import Valuation, make_valuator
 
 SECONDS_BETWEEN_LINES = 5.0
 _TRIES = 3  # for values that crash or hang
@@ -69,7 +59,6 @@ _CRASHED = {
     FAILED: "The process crashed inside this fit {} times; it was set aside.",
     IMPOSSIBLE: "The process crashed {} times while this training set was made; it was set aside.",
 }
-_ENTRY_FIELDS = ("key", "settings", "fixed", "by_default", "shape", "colour", "needs_group")
 _NO_VALUES = "The process crashed or hung {} times while these values were made; they were set aside."
 
 
@@ -83,7 +72,8 @@ def run_experiment(
     retry_failed: bool = False,
     proposer: Proposer | None = None,
     data: Data | None = None,
-    given: Given | None = None,
+    estimator: Any = None,
+    metrics: Mapping[str, Callable[..., Any]] | None = None,
     isolated: bool = True,
 ) -> Results:
     """Run the trials that the store lacks, and return all results; None keeps the store in memory.
@@ -98,8 +88,8 @@ def run_experiment(
         Proposes trials; None tries the grid of the configuration.
     data : Data, optional
         The rows, from `data_from`, for data that are passed in Python; None reads those of the configuration.
-    given : Given, optional
-        The estimator and the metrics that were passed in Python, if any.
+    estimator, metrics
+        As for `Experiment`, if they were passed in Python.
     """
     workers = n_workers(n_jobs)
     with opened_client(client) as opened:
@@ -112,10 +102,11 @@ def run_experiment(
                 "enough in every part."
             )
         proposer = GridProposer.of(config) if proposer is None else proposer
+        made = estimator_of(config.models.estimator, config.models.pipeline, estimator)
         about = About(
             format=FORMAT,
             configuration=config,
-            versions=library_versions() | estimator_versions(estimator_of(config, given)),
+            versions=library_versions() | estimator_versions(made),
             fingerprint=data.fingerprint(),
             summary=data.summary(),
             positive=data.positive_label,
@@ -125,7 +116,7 @@ def run_experiment(
         with opening as kept:
             if retry_failed:
                 kept.forget_failed()
-            run = partial(_Run, config, data, kept, workers, progress, given)
+            run = partial(_Run, config, data, kept, workers, progress, estimator, metrics)
             if opened is not None:
                 from fado.execution import DaskExecutor  # Dask is an extra
 
@@ -134,7 +125,7 @@ def run_experiment(
             if isolated and ProcessExecutor.is_supported():
                 try:
                     with ProcessExecutor(
-                        workers, setup=session(), deadline=config.models.deadline
+                        workers, setup=registrations(), deadline=config.models.deadline
                     ) as executor:
                         run(executor).finish(proposer)
                     return Results.of(kept, config)
@@ -147,32 +138,6 @@ def run_experiment(
             return Results.of(kept, config)
 
 
-def session() -> list[Callable[[], Any]]:
-    """Return functions that register, in another process, what is registered here.
-
-    Classes of modules are imported there by name; those of ``__main__`` or of a function are sent.
-    """
-    steps: list[Callable[[], Any]] = []
-    for entry in intervention_entries():
-        about = {name: getattr(entry, name) for name in _ENTRY_FIELDS}
-        steps.append(partial(_register, entry.kind, register_intervention, entry.name, **about))
-    steps += [partial(_register, utility_class(name), register_utility, name) for name in utility_names()]
-    steps += [partial(_register, valuator_class(name), register_valuator, name) for name in valuator_names()]
-    metrics = metric_functions(metric_names())
-    steps += [partial(_register, metric, register_metric, name) for name, metric in metrics.items()]
-    return [*steps, partial(_filter_warnings, list(warnings.filters))]
-
-
-def _register(what: Any, register: Callable[..., Any], *names: str, **settings: Any) -> None:
-    register(*names, **settings)(what)
-
-
-def _filter_warnings(filters: list[Any]) -> None:
-    warnings.resetwarnings()
-    here: Any = warnings.filters
-    here[:] = filters
-
-
 class _Run:
     """One run on an open store."""
 
@@ -183,11 +148,13 @@ class _Run:
         store: Store,
         workers: int,
         progress: bool,
-        given: Given | None,
+        estimator: Any,
+        metrics: Mapping[str, Callable[..., Any]] | None,
         executor: Any,
         client: Any = None,
     ) -> None:
-        self.config, self.data, self.store, self.given = config, data, store, given
+        self.config, self.data, self.store = config, data, store
+        self.estimator, self.metrics = estimator, metrics
         self.workers, self.executor, self.client, self.progress = workers, executor, client, progress
         self._line = ProgressLine(show=progress)
         self._valuations: dict[str, Valuation] = {}
@@ -348,7 +315,8 @@ class _Run:
                 self.config,
                 dict(self._valuations),
                 workers=self.workers,
-                given=self.given,
+                estimator=self.estimator,
+                metrics=self.metrics,
                 named=self.store.named,
                 tables=self._on_shelf(held),
             )
@@ -486,10 +454,15 @@ def _shown(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def estimate_seconds(config: Config, n_jobs: int | None, given: Given | None = None) -> float:
+def estimate_seconds(
+    config: Config,
+    n_jobs: int | None,
+    estimator: Any = None,
+    metrics: Mapping[str, Callable[..., Any]] | None = None,
+) -> float:
     """Time some models on the whole training part (LightGBM: their first trees), and extrapolate."""
     plan, workers = GridProposer.of(config), n_workers(n_jobs)
-    bench = Bench(read_data(config), config, workers=workers, given=given)
+    bench = Bench(read_data(config), config, workers=workers, estimator=estimator, metrics=metrics)
     by_trees = config.models.estimator == LIGHTGBM and not config.models.pipeline
     sampled = plan.models[: _MOST_MODELS if by_trees else _FEW_MODELS]
     if by_trees:

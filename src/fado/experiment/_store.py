@@ -21,7 +21,7 @@ import pyarrow as pa
 from fado._records import encode, record_from
 from fado._storage import Lock, lock_files, remove_unfinished, writing
 from fado._typing import Floats
-from fado.experiment._settings import CROSSED, Config, decides_data
+from fado.experiment._config import CROSSED, Config
 from fado.experiment._trial import FAILED, IMPOSSIBLE, Trial, key_of
 from fado.valuation import Valuation
 
@@ -363,13 +363,18 @@ def _refuse_other(before: About, now: About) -> None:
     for name in dict.fromkeys([*before.versions, *now.versions]):
         if before.versions.get(name) != now.versions.get(name):
             sentences.append(f"{name} {before.versions.get(name)}, here is {now.versions.get(name)}")
-    if before.fingerprint != now.fingerprint and not any(map(decides_data, differences)):
+    if before.fingerprint != now.fingerprint and not any(map(_decides_data, differences)):
         was, is_now = (f"{one.fingerprint[:12]}, {_n_rows(one.summary):,} rows" for one in (before, now))
         sentences.append(f"other data (fingerprint {was}, and now {is_now})")
     if sentences:
         raise ValueError(
             f"The store was made with {'; with '.join(sentences)}: undo the change, or use another store."
         )
+
+
+def _decides_data(name: str) -> bool:
+    """Return whether a setting, by its place, changes the data or their parts."""
+    return name.startswith(("data.", "split.", "seed")) and name != "data.exclude"
 
 
 def _n_rows(summary: list[dict[str, Any]]) -> int:

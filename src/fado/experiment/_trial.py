@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Protocol
 
-from fado.experiment._estimators import LIGHTGBM
-from fado.experiment._section import draw_models
-from fado.experiment._settings import Config
+from fado.experiment._config import Config
+from fado.experiment._models import LIGHTGBM, draw_models
 from fado.interventions import (
     BaseIntervention,
     Entry,
