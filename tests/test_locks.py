@@ -7,14 +7,11 @@ import sys
 
 import pytest
 
-import fado._storage as storage
 from fado._storage import InUseError, Lock, holder_of, lock_files
 
-# Holds a lock until it is ended; without fcntl the system has none.
+# Holds a lock until it is ended.
 HOLD = """
 import sys
-if sys.argv[2] == "without fcntl":
-    sys.modules["fcntl"] = None
 from pathlib import Path
 from fado._storage import InUseError, Lock
 try:
@@ -26,8 +23,8 @@ except InUseError as error:
 """
 
 
-def hold(path, kind):
-    words = [sys.executable, "-W", "error", "-c", HOLD, path, kind]
+def hold(path):
+    words = [sys.executable, "-W", "error", "-c", HOLD, path]
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -45,36 +42,18 @@ def test_a_lock_names_its_holder_and_refuses_a_second(tmp_path):
 
 def test_a_second_process_is_refused_and_a_killed_ones_lock_is_taken_over(tmp_path):
     path = tmp_path / "lock"
-    first = hold(path, "with fcntl")
+    first = hold(path)
     assert first.stdout.readline() == "held\n"
-    second = hold(path, "with fcntl")
+    second = hold(path)
     answer, _ = second.communicate()
     assert answer.startswith(f"The store is in use by process {first.pid} on host {socket.gethostname()}: ")
     first.kill()
     first.communicate()
-    third = hold(path, "with fcntl")
+    third = hold(path)
     assert third.stdout.readline() == "held\n"
     assert holder_of(path).startswith(f"process {third.pid} ")
     third.communicate()
     assert holder_of(path) == "another process"
-
-
-def test_without_locks_of_the_system_a_second_process_is_refused_too(tmp_path):
-    path = tmp_path / "lock"
-    first = hold(path, "without fcntl")
-    assert first.stdout.readline() == "held\n"
-    answer, _ = hold(path, "without fcntl").communicate()
-    assert answer.startswith(f"The store is in use by process {first.pid} on host")
-    assert answer.endswith(f"; if it has ended, delete {str(path)!r}.\n")
-    first.communicate()
-    with Lock(path):
-        pass
-
-
-def test_a_network_file_system_is_warned_of(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "on_network", lambda path: True)
-    with pytest.warns(UserWarning, match="^The store is on a network file system"):
-        Lock(tmp_path / "lock", "The store").__enter__().__exit__()
 
 
 def test_a_link_is_no_lock_and_no_holder(tmp_path):

@@ -15,7 +15,6 @@ import numpy as np
 _Record = TypeVar("_Record")
 
 _LONGEST = 100  # characters of a value that a message quotes
-_DEEPEST = 20
 _FLOAT = "float"  # the key of a number that JSON cannot write
 _NOT_FINITE = [{_FLOAT: text} for text in ("nan", "inf", "-inf")]
 _LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
@@ -187,17 +186,3 @@ def is_number(value: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
-
-
-def is_shallow(content: Any, levels: int = _DEEPEST) -> bool:
-    """Return whether lists and mappings are nested at most `levels` deep.
-
-    Examples
-    --------
-    >>> is_shallow([[1]], levels=2), is_shallow([[1]], levels=1)
-    (True, False)
-    """
-    if not isinstance(content, Mapping | list):
-        return True
-    inner = content.values() if isinstance(content, Mapping) else content
-    return levels > 0 and all(is_shallow(item, levels - 1) for item in inner)
