@@ -265,12 +265,14 @@ def calls_of(arguments, folder, *, watched):
 
 
 def children_of(pid):
-    """Give the processes that another has started."""
-    found = []
+    """Give the processes that another has started, without those that only watch its semaphores."""
+    children = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += [int(child) for child in path.read_text().split()]
-    return found
+            for child in path.read_text().split():
+                if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes():
+                    children.append(int(child))
+    return children
 
 
 def is_alive(pid):

@@ -265,7 +265,7 @@ def test_what_a_worker_dies_of_is_tried_three_times_and_the_others_go_on(number)
     with ProcessExecutor(2) as executor:
         found = [one for batch in executor.run_unordered(die_at_three, range(8), number) for one in batch]
     (lost,) = (one for one in found if isinstance(one, LostTask))
-    assert lost == LostTask(3, f"died of {number.name}", False, "the third", 3)
+    assert lost == LostTask(3, f"left with code {-number}", False, "the third", 3)
     assert sorted(one for one in found if one is not lost) == [0, 1, 2, 4, 5, 6, 7]
 
 
@@ -291,6 +291,7 @@ def hang(task, shared, stop):
         while True:
             time.sleep(0.01)
     elif task is not None:
+        tell("sleep", timed=True)
         (ctypes.PyDLL if task == "holds the lock" else ctypes.CDLL)(None).sleep(100)
     return task
 
@@ -301,8 +302,8 @@ def test_what_hangs_is_ended_and_what_moves_is_not(monkeypatch):
         first, *lost, last = executor.run(hang, ["moves", "sleeps", "holds the lock", "is timed", None])
     assert (first, last) == ("moves", None)
     assert [(own.task, own.late, own.phase, own.deaths) for own in lost] == [
-        ("sleeps", True, "", 1),
-        ("holds the lock", True, "", 1),
+        ("sleeps", True, "sleep", 1),
+        ("holds the lock", True, "sleep", 1),
         ("is timed", True, "timed", 1),
     ]
 

@@ -304,6 +304,7 @@ class Bench:
             Ends the fit once it is set.
         """
         trial, start = job.trial, time.monotonic()
+        tell("", timed=not trial.changes_scores)
         try:
             chosen = self.training_set(trial)
         except ValueError as error:

@@ -47,7 +47,6 @@ from fado.tabular import Problem, Table, on_shelf, warn_of_doubtful_columns
 from fado.valuation import Valuation, make_valuator
 
 SECONDS_BETWEEN_LINES = 5.0
-_TRIES = 3  # for values that crash or hang
 _LARGE = 2**25  # bytes from which a table is shared with workers as a file
 _TREES, _MOST_MODELS = 5, 10  # that are timed for an estimate
 _FEW_MODELS = 3  # of an estimator whose fits are not made of trees
@@ -59,7 +58,7 @@ _CRASHED = {
     FAILED: "The process crashed inside this fit {} times; it was set aside.",
     IMPOSSIBLE: "The process crashed {} times while this training set was made; it was set aside.",
 }
-_NO_VALUES = "The process crashed or hung {} times while these values were made; they were set aside."
+_NO_VALUES = "The process crashed {} times while these values were made; they were set aside."
 
 
 def run_experiment(
@@ -337,7 +336,7 @@ class _Run:
         return training, evaluation
 
     def _make_values(self, algorithm: str) -> Valuation | str:
-        """Value the training part; return the reason if that crashes or hangs repeatedly.
+        """Value the training part; return the reason if that crashes repeatedly.
 
         On a cluster, values from many fits are computed by all workers, others by one worker.
         """
@@ -360,16 +359,13 @@ class _Run:
         if sends_fits or isinstance(self.executor, ThreadExecutor):
             with on_cluster(self.client):
                 return _value(valuator, problem)
-        deaths = 0
-        while deaths < _TRIES:
-            (made,) = self.executor.run(_value, [valuator], problem)
-            if not isinstance(made, LostTask):
-                return made
-            if not made.deaths:
-                name = type(valuator).__name__
-                raise RuntimeError(f"{name} was lost with its workers ({made.reason}): run again.")
-            deaths += made.deaths
-        return _NO_VALUES.format(deaths)
+        (made,) = self.executor.run(_value, [valuator], problem)
+        if not isinstance(made, LostTask):
+            return made
+        if not made.deaths:
+            name = type(valuator).__name__
+            raise RuntimeError(f"{name} was lost with its workers ({made.reason}): run again.")
+        return _NO_VALUES.format(made.deaths)
 
 
 def _value(valuator: Any, problem: Problem, stop: threading.Event | None = None) -> Valuation:
