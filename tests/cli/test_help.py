@@ -77,16 +77,28 @@ def test_help_imports_nothing_that_takes_time():
     assert imported == [str(list(path)) for path in paths]
 
 
-@pytest.mark.parametrize("command", [sample.sample, sample.reweigh], ids=lambda own: own.__name__)
+@pytest.mark.parametrize("command", [sample.sample, sample.reweigh], ids=["sample", "reweigh"])
 def test_what_help_says_is_what_is_registered(command):
-    offered = inspect.signature(sample.offer_interventions(command)).parameters
-    declared = inspect.signature(command).parameters
-    assert set(declared) == set(offered)
-    for name, parameter in declared.items():
-        (kind, option), (of_registry, other) = map(get_args, (parameter.annotation, offered[name].annotation))
-        assert kind == of_registry
-        assert parameter.default == offered[name].default
-        assert option.__dict__ == other.__dict__
+    declared = inspect.signature(command, eval_str=True).parameters
+    offered = sample.signature_with_plug_ins(command).parameters
+    assert [*offered, "of_plug_ins"] == list(declared)
+    for name, parameter in offered.items():
+        assert get_args(parameter.annotation)[0] == get_args(declared[name].annotation)[0]
+    entries = sample.entries_of(command.__name__)
+    settings = {each.name: each for entry in entries.values() for each in entry.settings}
+    assert set(settings) == set(sample.SETTINGS[command.__name__])
+    for name, setting in settings.items():
+        kind, option = get_args(declared[name].annotation)
+        assert option.help == setting.help
+        assert get_args(get_args(kind)[0]) == tuple(setting.choices)
+        defaults = {}
+        for key, entry in entries.items():
+            if sample._takes(entry, name):
+                default = inspect.signature(entry.kind).parameters[name].default
+                defaults[key] = {each.name: each.default for each in entry.settings}.get(name, default)
+        one, *others = set(map(str, defaults.values()))
+        by_key = ", ".join(f"{default} for {key}" for key, default in defaults.items())
+        assert option.show_default == (by_key if others else one)
 
 
 def test_defaults_are_those_of_the_library():

@@ -86,7 +86,7 @@ def test_probabilities_are_kept_as_by_the_library(frame, data, tmp_path):
         (
             "v.parquet",
             ["--from", "data.parquet"],
-            "fits no models: leave out `--bags`, `--keep-probabilities`",
+            "fits no models: leave out `--keep-probabilities`, `--bags`",
         ),
     ],
 )

@@ -136,18 +136,18 @@ def test_what_is_wrong_with_a_file_is_one_sentence(data, values, tmp_path):
     words.loc[3, "y"] = "high"
     refused(
         words,
-        f"Column 'y' of {made} must contain numbers, got 'high' in row 3 (the first is 0): correct it, or "
-        "leave the cell empty if the row has no value.",
+        f"Column 'y' of {made} must contain finite numbers, got 'high' in row 3 (the first is 0): correct "
+        "it, or leave the cell empty if the row has no value.",
     )
     refused(
         values.assign(sex=values["sex"] < 0),
-        f"Column 'sex' of {made} must contain numbers, got True in row 0 (the first is 0): correct it, or "
-        "leave the cell empty if the row has no value.",
+        f"Column 'sex' of {made} must contain finite numbers, got True in row 0 (the first is 0): correct "
+        "it, or leave the cell empty if the row has no value.",
     )
     refused(
         values.assign(y=values["y"].replace(10.5, np.inf)),
-        f"Column 'y' of {made} must contain finite numbers, got inf in row 5 (the first is 0): correct it, "
-        "or leave the cell empty if the row has no value.",
+        f"Column 'y' of {made} must contain finite numbers, got inf in row 5 (the first is 0): correct "
+        "it, or leave the cell empty if the row has no value.",
     )
     refused(values.assign(y=np.nan), f"Column 'y' of {made} is empty: fill it.")
     (tmp_path / "made.csv").unlink()
@@ -168,7 +168,7 @@ def test_rows_may_have_no_value(data, values, tmp_path, source):
 
 def test_nothing_is_fitted(data, values, tmp_path):
     for option, own in (
-        ("--valuator", "oob"),
+        ("--valuator", "inbag"),
         ("--bags", 5),
         ("--ratio", "fpr_ratio"),
         ("--performance", "accuracy"),

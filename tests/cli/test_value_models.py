@@ -125,15 +125,15 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
     again = train(folder)
     assert again.exit_code == 2
     assert not (folder / ".models.0123abcd.part").exists()
-    assert "contains models, so nothing is trained: leave out `--drop`, `--bags`" in again.stderr
+    assert "contains models, so nothing is trained: leave out `--bags`, `--drop`" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (["--bags", 5], "leave out `--bags`"),
-        (["--seed", 0], "leave out `--seed`"),
-        (["--valuator", "oob"], "leave out `--valuator`"),
+        (["--seed", 1], "leave out `--seed`"),
+        (["--valuator", "inbag"], "leave out `--valuator`"),
         (["--exclude", "town"], "leave out `--exclude`"),
         (["--target", "defaults"], "got 'defaults'; did you mean 'default'?"),
         (["--target", "town"], "label 'Bonn', which the models have not learnt"),

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from fado._messages import COMPARE_TARGET
 from fado._version import __version__
@@ -26,12 +26,11 @@ from fado._version import __version__
 if TYPE_CHECKING:
     import typer
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 COMMANDS = (
     *("value", "sample", "reweigh", "query", "generate", "explore"),
     *("aim", "frontier", "predict", "audit", "demo"),
 )
+OF_EXPERIMENTS = ("init", "run", "status", "report")
 HOMES = {"reweigh": "sample", "frontier": "aim"}  # the modules of commands that share one
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -64,21 +63,17 @@ def build_app() -> typer.Typer:
     import rich.table  # noqa: F401 - if it is missing, say so before a command works
     import typer
 
-    from fado.cli.sample import offer_interventions
+    from fado.cli.sample import signature_with_plug_ins
 
-    app = typer.Typer(
-        name="fado",
-        help="Fairness-aware data valuation: value, explore, resample and reweigh rows; train fairer models.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
+    settings: dict[str, Any] = {"no_args_is_help": True, "add_completion": False}
+    app = typer.Typer(name="fado", pretty_exceptions_enable=False, **settings)
 
     def print_version(wanted: bool) -> None:
         if wanted:
             print(f"fado {__version__}")
             raise typer.Exit
 
+    @app.callback()
     def program(
         version: bool = typer.Option(
             False, "--version", callback=print_version, is_eager=True, help="Print the version."
@@ -86,11 +81,15 @@ def build_app() -> typer.Typer:
     ) -> None:
         """Fairness-aware data valuation: value, explore, resample and reweigh rows; train fairer models."""
 
-    app.callback()(program)
     for name in COMMANDS:
-        command = getattr(import_module(f"fado.cli.{HOMES.get(name, name)}"), name)
-        app.command()(offer_interventions(command) if name in ("sample", "reweigh") else command)
-    app.add_typer(import_module("fado.cli.experiment").experiment, name="experiment")
+        function = getattr(import_module(f"fado.cli.{HOMES.get(name, name)}"), name)
+        in_parts = name in ("sample", "reweigh")
+        app.command()(in_sentences(function, signature_with_plug_ins(function) if in_parts else None))
+    experiments = import_module("fado.cli.experiment")
+    inner = typer.Typer(help=experiments.HELP, **settings)
+    for name in OF_EXPERIMENTS:
+        inner.command()(in_sentences(getattr(experiments, name)))
+    app.add_typer(inner, name="experiment")
     return app
 
 
@@ -139,40 +138,29 @@ def _flush(stream: TextIO | None) -> OSError | None:
     return None
 
 
-class Interrupts:
-    """Ctrl-C while a command runs: it raises `KeyboardInterrupt`, and the second time ends the process.
+@contextmanager
+def interruptible() -> Iterator[list[int]]:
+    """Let Ctrl-C raise `KeyboardInterrupt`, and the second time end the process; another handler stays.
 
-    Attributes
-    ----------
-    seen : bool
-        Whether there was one: a library may have turned it into another error.
+    The list gets a number at Ctrl-C: a library may turn the exception into another error.
     """
+    interrupts: list[int] = []
 
-    def __init__(self) -> None:
-        self.seen = False
-
-    def __call__(self, number: int, _: Any) -> NoReturn:
-        self.seen = True
+    def interrupt(number: int, _: Any) -> NoReturn:
+        interrupts.append(number)
         signal.signal(number, signal.SIG_DFL)
         raise KeyboardInterrupt
 
-
-@contextmanager
-def interruptible() -> Iterator[Interrupts]:
-    """Let Ctrl-C raise `KeyboardInterrupt`, and note that it did; another program's handler stays."""
     before = signal.getsignal(signal.SIGINT)
-    ours = (signal.SIG_DFL, signal.default_int_handler)
-    if isinstance(before, Interrupts):
-        yield before
-    elif current_thread() is not main_thread() or before not in ours:
-        yield Interrupts()
-    else:
-        handler = Interrupts()
-        signal.signal(signal.SIGINT, handler)
-        try:
-            yield handler
-        finally:
-            signal.signal(signal.SIGINT, before)
+    defaults = (signal.SIG_DFL, signal.default_int_handler)
+    if current_thread() is not main_thread() or before not in defaults:
+        yield interrupts
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -200,30 +188,29 @@ def stopping(store: Path) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def in_sentences(command: Command) -> Command:
-    """Turn a command's errors and warnings into sentences on stderr."""
+def in_sentences(
+    function: Callable[..., Any], signature: inspect.Signature | None = None
+) -> Callable[..., Any]:
+    """Make a command of a function: its errors and warnings are sentences on stderr, in words of options."""
     from typer.models import ArgumentInfo
 
-    parameters = inspect.signature(command).parameters
+    signature = signature or inspect.signature(function, eval_str=True)
     options = {
         name: f"--{name.rstrip('_').replace('_', '-')}"
-        for name, parameter in parameters.items()
-        if not any(isinstance(info, ArgumentInfo) for info in parameter.annotation.__metadata__)
+        for name, parameter in signature.parameters.items()
+        if not isinstance(parameter.annotation.__metadata__[0], ArgumentInfo)
     }
     options |= {name: option for name, option in _OPTIONS.items() if option in options.values()}
-    if "config" in parameters:
+    if "config" in signature.parameters:
         options["z_exclude"] = "data.exclude"  # a key of the configuration
 
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with interruptible() as interrupts:
+    @functools.wraps(function)
+    def run(**given: Any) -> Any:
+        with interruptible() as interrupts, _plain_warnings(options):
             try:
-                with _plain_warnings(options):
-                    return command(*args, **kwargs)
-            except KeyboardInterrupt:
-                refuse("interrupted.", INTERRUPTED)
-            except Exception as error:
-                if interrupts.seen:
+                return function(**given)
+            except (Exception, KeyboardInterrupt) as error:
+                if interrupts or isinstance(error, KeyboardInterrupt):
                     refuse("interrupted.", INTERRUPTED)
                 if isinstance(error, BrokenPipeError):  # nobody reads what is printed
                     raise SystemExit(CLOSED_PIPE) from None
@@ -232,7 +219,8 @@ def in_sentences(command: Command) -> Command:
                     raise
                 refuse(_in_options(sentence, options))
 
-    return run  # type: ignore[return-value]
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    return run
 
 
 def refuse(sentence: Any, code: int = BAD_INPUT) -> NoReturn:

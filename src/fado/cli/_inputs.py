@@ -255,58 +255,49 @@ def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
 def read_aimed(
     data: Path,
     out: Path,
+    columns: dict[str, Any],
     *,
-    ratio: Sequence[str] | None = None,
-    at_least: float | None = None,
-    confidence: float | None = None,
-    split: str | None = None,
-    validation: Sequence[str] | None = None,
-    test: Sequence[str] | None = None,
-    test_fraction: float | None = None,
-    **named: Any,
+    ratio: Sequence[str] | None,
+    at_least: float,
+    confidence: float | None,
+    limits: Mapping[str, float | None],
+    split: str | None,
+    parts: Mapping[str, Sequence[str] | None],
+    test_fraction: float | None,
 ) -> tuple[dict[str, float], Budget, dict[str, Inputs]]:
     """Read the lines of ratios, the budget, and the training, validation and test data."""
     from fado.aim import check_confidence, check_line, lines_of
     from fado.models import check_directory
 
-    line = 0.8 if at_least is None else at_least
-    check_line(line, "--at-least")
+    check_line(at_least, "--at-least")
     check_confidence(confidence)
-    lines = lines_of(", ".join(ratio or ["fpr_ratio"]), line, "--ratio")
-    budget = take_budget(named) or Budget.read(None)
-    for option, given in (("--validation", validation), ("--test", test)):
-        if given and split is None:
-            raise ValueError(f"`{option}` names values of a column: name the column with `--split`.")
-    if split is not None and not (validation or test):
+    lines = lines_of(", ".join(ratio or ["fpr_ratio"]), at_least, "--ratio")
+    budget = read_budget(limits) or Budget.read(None)
+    named = [part for part, values in parts.items() if values]
+    if named and split is None:
+        raise ValueError(f"`--{named[0]}` names values of a column: name the column with `--split`.")
+    if split is not None and not named:
         raise ValueError(f"`--split {split}` needs values: name them with `--validation` or `--test`.")
-    if test and test_fraction is not None:
+    if "test" in named and test_fraction is not None:
         raise ValueError("`--test` and `--test-fraction` both define the test data: give one of them.")
     check_directory(out)
-    inputs = read_inputs(data, split=split, **named)
-    return lines, budget, _split(inputs, split, {"validation": validation, "test": test})
+    return lines, budget, _split(read_inputs(data, split=split, **columns), split, parts)
 
 
-def take_budget(named: dict[str, Any]) -> Budget | None:
-    """Take the budget from the four options that may set it; None if none does."""
-    kinds = {
-        "max_fpr": "fpr",
-        "max_selection_rate": "selection_rate",
-        "top_k": "top_k",
-        "threshold": "threshold",
-    }
-    given = {option: limit for option in kinds if (limit := named.pop(option, None)) is not None}
+def read_budget(limits: Mapping[str, float | None]) -> Budget | None:
+    """Read the budget from the options that may set it; None if none does."""
+    given = [option for option, limit in limits.items() if limit is not None]
     if len(given) > 1:
         raise ValueError(
             "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all limit decisions: give one."
         )
-    for option, limit in given.items():
-        kind = kinds[option]
-        named_limit = check_limit(kind, limit, f"`--{option.replace('_', '-')}`")
-        return Budget.read((kind, named_limit))
+    for option in given:
+        kind = option.removeprefix("max_")
+        return Budget.read((kind, check_limit(kind, limits[option], f"`--{option.replace('_', '-')}`")))
     return None
 
 
-def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str, Inputs]:
+def _split(inputs: Inputs, split: str | None, parts: Mapping[str, Sequence[str] | None]) -> dict[str, Inputs]:
     """Give the training data and the named parts."""
     if split is None:
         return {"train": inputs}
@@ -314,19 +305,21 @@ def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str
     codes, entries = column.encode()
     labels = tuple(map(column.label_of, entries))
     chosen: dict[int, str] = {}
-    for name, values in named.items():
+    for part, values in parts.items():
         for value in values or ():
-            code = labels.index(label_named(labels, value, f"--{name}", f"a value of {split!r}"))
+            code = labels.index(label_named(labels, value, f"--{part}", f"a value of {split!r}"))
             if code in chosen:
-                raise ValueError(f"`--{name} {value}` is already named by `--{chosen[code]}`: name it once.")
-            chosen[code] = name
-    parts = {"train": ~np.isin(codes, [*chosen])}
-    if not parts["train"].any():
+                raise ValueError(f"`--{part} {value}` is already named by `--{chosen[code]}`: name it once.")
+            chosen[code] = part
+    of_rows = np.array([chosen.get(code, "train") for code in range(-1, len(labels))])[codes + 1]
+    if "train" not in of_rows:
         shown = list_names([repr(label) for label in labels])
         raise ValueError(f"No rows are left for training: {split!r} has the values {shown}.")
-    for name in named:
-        parts[name] = np.isin(codes, [code for code, part in chosen.items() if part == name])
-    return {name: take_inputs(inputs, np.flatnonzero(rows)) for name, rows in parts.items() if rows.any()}
+    return {
+        part: take_inputs(inputs, np.flatnonzero(of_rows == part))
+        for part in ("train", *parts)
+        if part in of_rows
+    }
 
 
 def take_inputs(inputs: Inputs, rows: npt.NDArray[np.integer[Any]]) -> Inputs:
@@ -386,7 +379,7 @@ def _digest(target: pa.ChunkedArray) -> str:
     return hashlib.sha256(hashed.tobytes()).hexdigest()
 
 
-def utility_of(name: str, alpha: float, attributes: Sequence[str], valuation: Valuation) -> Any:
+def utility_of(attributes: Sequence[str], valuation: Valuation, utility: str, alpha: float) -> Any:
     """Make the utility of the named attributes: a valuation may have more."""
     for attribute in attributes:
         if attribute not in valuation.protected:
@@ -394,18 +387,12 @@ def utility_of(name: str, alpha: float, attributes: Sequence[str], valuation: Va
             raise ValueError(
                 f"`--values` has no values for the protected attribute {attribute!r}; it has {has}."
             )
-    return utility_class(name)(alpha=alpha).over(attributes)
+    return utility_class(utility)(alpha=alpha).over(attributes)
 
 
 def given_options(options: Mapping[str, Any]) -> str:
     """List the options that were given, for a message; an empty text if none was."""
-    return list_names(
-        [
-            f"`{option}`"
-            for option, value in options.items()
-            if value is not None and value is not False and value != []
-        ]
-    )
+    return list_names([f"`{option}`" for option, value in options.items() if value not in (None, False, [])])
 
 
 def names_several(data: Path) -> bool:
@@ -434,30 +421,19 @@ def is_beyond_memory(data: Path, doing: str) -> bool:
 
 def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str]) -> Valuation:
     """Read values for the target and each attribute, matched to a table's rows by position."""
-    values = read_table(path)
-    columns = _columns_of_values(path, values.column_names, attributes)
-    _check_positions(path, values, table, [*columns.values()])
-    return Valuation.from_values(
-        {name: _numbers(path, column, values.column(column)) for name, column in columns.items()}
-    )
-
-
-def _columns_of_values(path: Path, names: Sequence[str], attributes: Sequence[str]) -> dict[str, str]:
-    """Find the column of each variable's values."""
     if "y" in attributes:
         raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
-    called = {"y": ["y", "v_y"]} | {name: [name] for name in attributes}
-    if len(attributes) == 1:
-        called[attributes[0]].append("v_z")
+    values = read_table(path)
+    names = values.column_names
     columns = {}
-    for variable, known in called.items():
+    for variable in ("y", *attributes):
+        known = [variable, *(["v_y"] if variable == "y" else ["v_z"] if len(attributes) == 1 else [])]
         there = [name for name in known if name in names]
         what = "the target" if variable == "y" else f"the protected attribute {variable!r}"
         if not there:
-            wanted = " or ".join(map(repr, known))
             raise ValueError(
-                f"{str(path)!r} has no column of values for {what}: it must be named {wanted}"
-                f"{closest_names(variable, names)}"
+                f"{str(path)!r} has no column of values for {what}: it must be named "
+                f"{' or '.join(map(repr, known))}{closest_names(variable, names)}"
             )
         if len(there) > 1:
             raise ValueError(
@@ -465,44 +441,39 @@ def _columns_of_values(path: Path, names: Sequence[str], attributes: Sequence[st
                 "one."
             )
         columns[variable] = there[0]
-    return columns
-
-
-def _check_positions(path: Path, values: pa.Table, table: pa.Table, used: Sequence[str]) -> None:
-    """Refuse another number of rows; warn if a column of both files shows that the rows differ."""
     if values.num_rows != table.num_rows:
         raise ValueError(
             f"{str(path)!r} has {values.num_rows:,} rows and the table has {table.num_rows:,}: give every "
             "row a line, in the table's order, with an empty cell for a row without a value."
         )
-    shared = set(table.column_names).difference(used)
-    for name in values.column_names:
-        if name in shared and _differ(values.column(name), table.column(name)):
-            warn_user(
-                f"Rows are matched by position, but column {name!r} of {str(path)!r} differs from the "
-                "table's: if it is a row id, sort the file like the table."
-            )
-            return
+    shared = set(names).intersection(table.column_names).difference(columns.values())
+    differing = [name for name in names if name in shared and _differ(values[name], table[name])]
+    if differing:
+        warn_user(
+            f"Rows are matched by position, but column {differing[0]!r} of {str(path)!r} differs from the "
+            "table's: if it is a row id, sort the file like the table."
+        )
+    return Valuation.from_values(
+        {variable: _read_numbers(path, name, values[name]) for variable, name in columns.items()}
+    )
 
 
 def _differ(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
-    """Say whether two columns hold other entries: numbers as numbers, anything else as text."""
+    """Say whether two columns have different entries: numbers as numbers, anything else as text."""
     columns = [column.to_pandas() for column in (first, second)]
     if all(map(pd.api.types.is_numeric_dtype, columns)):
-        theirs, ours = (column.to_numpy(np.float64) for column in columns)
-        return not np.array_equal(theirs, ours, equal_nan=True)
+        one, other = (column.to_numpy(np.float64) for column in columns)
+        return not np.array_equal(one, other, equal_nan=True)
     texts = [["" if pd.isna(entry) else str(entry) for entry in column] for column in columns]
     return texts[0] != texts[1]
 
 
-def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+def _read_numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Give the values of a column, NaN where a row has none."""
-    entries, kind, what = column.to_pandas(), column.type, "numbers"
+    entries = column.to_pandas()
     numbers = pd.to_numeric(entries, errors="coerce").to_numpy(np.float64)
-    wrong = (entries.notna() & np.isnan(numbers)).to_numpy()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        wrong, what = np.isinf(numbers), "finite numbers"
-    elif not wrong.any():  # booleans, and numbers that are written as text
+    wrong = (entries.notna() & ~np.isfinite(numbers)).to_numpy()
+    if not wrong.any() and pd.api.types.infer_dtype(entries) in ("boolean", "string"):
         wrong = entries.notna().to_numpy()
     if entries.isna().all():
         raise ValueError(f"Column {name!r} of {str(path)!r} is empty: fill it.")
@@ -511,7 +482,7 @@ def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.f
         entry = column[row].as_py()
         shown = entry[:30] if isinstance(entry, str) else entry
         raise ValueError(
-            f"Column {name!r} of {str(path)!r} must contain {what}, got {shown!r} in row {row} (the first is "
-            "0): correct it, or leave the cell empty if the row has no value."
+            f"Column {name!r} of {str(path)!r} must contain finite numbers, got {shown!r} in row {row} (the "
+            "first is 0): correct it, or leave the cell empty if the row has no value."
         )
     return numbers

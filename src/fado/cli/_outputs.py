@@ -26,16 +26,7 @@ from fado._typing import Floats
 from fado.cli._inputs import Inputs
 from fado.interventions import GroupChange
 from fado.models import ChosenModel
-from fado.tabular import (
-    ENDINGS,
-    SMALL_SHARE,
-    Groups,
-    Variable,
-    ending_of,
-    group_rows,
-    mean_one,
-    write_csv,
-)
+from fado.tabular import ENDINGS, SMALL_SHARE, Groups, Variable, ending_of, group_rows, mean_one, write_csv
 from fado.valuation import Valuation, known_quantiles
 
 WIDTH = 80  # of text that does not go to a terminal
@@ -217,10 +208,7 @@ def print_effects(inputs: Inputs, valuation: Valuation) -> None:
 
 
 def _print_cells(
-    title: str,
-    weights: Floats,
-    values: Floats,
-    cells: Sequence[tuple[list[str], npt.NDArray[np.bool_]]],
+    title: str, weights: Floats, values: Floats, cells: Sequence[tuple[list[str], npt.NDArray[np.bool_]]]
 ) -> None:
     """Print a line per cell that has rows: how many, their share, the sum and the quartiles of values."""
     cells = [(names, members) for names, members in cells if members.any()]

@@ -6,52 +6,86 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from typer import Option
 
+from fado.cli import _options as opt
 from fado.cli._app import stopping
-from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
 
 
-@command(*AIMED)
 def aim(
-    data: Path,
+    data: opt.Data,
     *,
-    out: Path,
-    confidence: float | None = None,
-    by: Literal["scores", "student", "weights"] = "scores",
-    attributes: Literal["crossed", "each"] = "crossed",
-    test_fraction: float | None = None,
-    min_group_size: int = MIN_GROUP_SIZE,
-    seed: int = 0,
-    jobs: int | None = None,
-    **named: Any,
+    out: Annotated[Path, Option(metavar="DIR", help="The directory for the model and its card.")],
+    target: opt.Target,
+    protected: opt.Protected,
+    unknown: opt.Unknown = None,
+    positive: opt.Positive = None,
+    drop: opt.Drop = None,
+    keep_ids: opt.KeepIds = False,
+    weight: opt.Weight = None,
+    group_names: opt.GroupNames = None,
+    split: opt.Split = None,
+    validation: opt.Validation = None,
+    test: opt.Test = None,
+    ratio: opt.Ratio = None,
+    at_least: opt.AtLeast = 0.8,
+    confidence: opt.Confidence = None,
+    max_fpr: opt.MaxFpr = None,
+    max_selection_rate: opt.MaxSelectionRate = None,
+    top_k: opt.TopK = None,
+    threshold: opt.Threshold = None,
+    by: Annotated[
+        Literal["scores", "student", "weights"],
+        Option(
+            help="What is returned. scores: models of labels and groups, combined. student: one model "
+            "trained on their scores. weights: one model trained with sample weights."
+        ),
+    ] = "scores",
+    attributes: Annotated[
+        Literal["crossed", "each"],
+        Option(help="Compare combinations of the attributes (crossed), or the groups of each."),
+    ] = "crossed",
+    test_fraction: Annotated[
+        float | None,
+        Option(show_default="no test data", help="The share of the rows that is kept as test data."),
+    ] = None,
+    min_group_size: opt.MinGroupSize = opt.MIN_GROUP_SIZE,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
 ) -> None:
-    """Train a LightGBM model whose ratios between groups reach their lines; write it with a model card.
-
-    Parameters
-    ----------
-    out : DIR
-        The directory for the model and its card.
-    by : choice
-        What is returned. scores: models of labels and groups, combined. student: one model trained on their
-        scores. weights: one model trained with sample weights.
-    attributes : choice
-        crossed: compare combinations of the attributes. each: compare the groups of each attribute.
-    test_fraction : F, default=no test data
-        The share of the rows that is kept as test data.
-    """
+    """Train a LightGBM model whose ratios between groups reach their lines; write it with a model card."""
     from lightgbm import LGBMClassifier
 
     from fado.aim import AimedEstimator
     from fado.cli._inputs import read_aimed, rows_of, target_of
     from fado.models import write_model
 
-    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **named)
+    columns: dict[str, Any] = {
+        "target": target,
+        "protected": protected,
+        "unknown": unknown,
+        "positive": positive,
+    }
+    columns |= {"drop": drop, "keep_ids": keep_ids, "weight": weight, "group_names": group_names}
+    limits = {"max_fpr": max_fpr, "max_selection_rate": max_selection_rate}
+    lines, budget, parts = read_aimed(
+        data,
+        out,
+        columns,
+        ratio=ratio,
+        at_least=at_least,
+        confidence=confidence,
+        limits=limits | {"top_k": top_k, "threshold": threshold},
+        split=split,
+        parts={"validation": validation, "test": test},
+        test_fraction=test_fraction,
+    )
     if test_fraction is not None:
         parts |= _test_rows(parts["train"], test_fraction, seed)
     train = parts["train"]
@@ -106,38 +140,54 @@ def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
     }
 
 
-@command(*AIMED)
 def frontier(
-    data: Path,
+    data: opt.Data,
     *,
-    out: Path,
-    confidence: float | None = None,
-    max_fits: int = 60,
-    test_fraction: float | None = None,
-    min_group_size: int = MIN_GROUP_SIZE,
-    store: Path | None = None,
-    dossier: Path | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    dask: str | None = None,
-    **named: Any,
+    out: Annotated[
+        Path, Option(metavar="DIR", help="The directory for the model, its card and a chart of all models.")
+    ],
+    target: opt.Target,
+    protected: opt.Protected,
+    unknown: opt.Unknown = None,
+    positive: opt.Positive = None,
+    drop: opt.Drop = None,
+    keep_ids: opt.KeepIds = False,
+    weight: opt.Weight = None,
+    group_names: opt.GroupNames = None,
+    split: opt.Split = None,
+    validation: opt.Validation = None,
+    test: opt.Test = None,
+    ratio: opt.Ratio = None,
+    at_least: opt.AtLeast = 0.8,
+    confidence: opt.Confidence = None,
+    max_fpr: opt.MaxFpr = None,
+    max_selection_rate: opt.MaxSelectionRate = None,
+    top_k: opt.TopK = None,
+    threshold: opt.Threshold = None,
+    max_fits: Annotated[int, Option(help="How many full fits the search may use.")] = 60,
+    test_fraction: Annotated[
+        float | None, Option(show_default="0.2", help="The share of the rows that is kept as test data.")
+    ] = None,
+    min_group_size: opt.MinGroupSize = opt.MIN_GROUP_SIZE,
+    store: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR", help="Save the search in this directory; run the same command again to resume it."
+        ),
+    ] = None,
+    dossier: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Also write a dossier (.html or .json): the best untouched model, alternatives with nearly "
+            "equal performance, and what was searched.",
+        ),
+    ] = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
+    dask: opt.Dask = None,
 ) -> None:
-    """Find the best model whose ratios between groups reach their lines; write it with a model card.
-
-    Parameters
-    ----------
-    out : DIR
-        The directory for the model, its card and a chart of all models.
-    max_fits : N
-        How many full fits the search may use.
-    test_fraction : F, default=0.2
-        The share of the rows that is kept as test data.
-    store : DIR
-        Save the search in this directory; run the same command again to resume it.
-    dossier : FILE
-        Also write a dossier (.html or .json): the best untouched model, alternatives with nearly equal
-        performance, and what was searched.
-    """
+    """Find the best model whose ratios between groups reach their lines; write it with a model card."""
     from fado.cli._inputs import read_aimed, rows_of, target_of
     from fado.cli._outputs import check_apart, check_output
     from fado.experiment import find_frontier
@@ -147,7 +197,26 @@ def frontier(
         check_apart(out, store, "`--store`")
     if dossier is not None:
         check_output(dossier, [data], (".html", ".json"), "--dossier")
-    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **named)
+    columns: dict[str, Any] = {
+        "target": target,
+        "protected": protected,
+        "unknown": unknown,
+        "positive": positive,
+    }
+    columns |= {"drop": drop, "keep_ids": keep_ids, "weight": weight, "group_names": group_names}
+    limits = {"max_fpr": max_fpr, "max_selection_rate": max_selection_rate}
+    lines, budget, parts = read_aimed(
+        data,
+        out,
+        columns,
+        ratio=ratio,
+        at_least=at_least,
+        confidence=confidence,
+        limits=limits | {"top_k": top_k, "threshold": threshold},
+        split=split,
+        parts={"validation": validation, "test": test},
+        test_fraction=test_fraction,
+    )
     train = parts["train"]
     if confidence is not None:
         judged = parts.get("validation")  # without it, a fifth of the rows

@@ -3,56 +3,85 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from fado.cli._options import MIN_GROUP_SIZE, command
+from typer import Argument, Option
+
+from fado.cli import _options as opt
 
 _WRITERS = {".html": "write_html", ".csv": "write_csv", ".json": "write_json"}
 _RATES = ("selection_rate", "tpr", "fpr", "precision", "impact_ratio")
 
 
-@command(
-    "protected", "unknown", "group_names", "weight", "max_fpr", "max_selection_rate", "top_k", "threshold"
-)
 def audit(
-    predictions: Path,
+    predictions: Annotated[
+        Path,
+        Argument(
+            metavar="PREDICTIONS",
+            help="The table of predictions: a .csv or .parquet file with one row per decision.",
+        ),
+    ],
     *,
-    out: list[Path],
-    label: str | None = None,
-    score: str | None = None,
-    decision: str | None = None,
-    positive: str | None = None,
-    least_share: float | None = None,
-    least_shown: int = 10,
-    min_group_size: int = MIN_GROUP_SIZE,
-    confidence: float = 0.95,
-    **named: Any,
+    out: Annotated[
+        list[Path],
+        Option(
+            metavar="FILE",
+            help="The file to write: a page (.html), the groups (.csv) or everything (.json). May be "
+            "repeated.",
+        ),
+    ],
+    protected: opt.Protected,
+    unknown: opt.Unknown = None,
+    group_names: opt.GroupNames = None,
+    weight: opt.Weight = None,
+    max_fpr: opt.MaxFpr = None,
+    max_selection_rate: opt.MaxSelectionRate = None,
+    top_k: opt.TopK = None,
+    threshold: opt.Threshold = None,
+    label: Annotated[
+        str | None,
+        Option(
+            metavar='COL|"COL>=9"',
+            help="The column of true labels, or a comparison. Without it, only selection rates are audited.",
+        ),
+    ] = None,
+    score: Annotated[
+        str | None,
+        Option(
+            metavar="COL",
+            help="The column of scores in [0, 1]; a budget or `--threshold` turns them into decisions.",
+        ),
+    ] = None,
+    decision: Annotated[
+        str | None,
+        Option(
+            metavar='COL|"COL == yes"', help="Instead of `--score`: the column of decisions, or a comparison."
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        Option(metavar="LABEL", help="The positive label of `--label`; by default the larger of two."),
+    ] = None,
+    least_share: Annotated[
+        float | None,
+        Option(
+            help="Groups with a smaller share of the rows are not compared. New York's Local Law 144 "
+            "allows 0.02."
+        ),
+    ] = None,
+    least_shown: Annotated[
+        int,
+        Option(
+            help="Of groups with fewer rows only the number of rows is shown, and they are not compared; 0 "
+            "shows all."
+        ),
+    ] = 10,
+    min_group_size: opt.MinGroupSize = opt.MIN_GROUP_SIZE,
+    confidence: Annotated[float, Option(help="The confidence level of all intervals.")] = 0.95,
 ) -> None:
-    """Audit decisions by group, from a table of predictions: no model is needed.
-
-    Parameters
-    ----------
-    predictions : PREDICTIONS
-        The table of predictions: a .csv or .parquet file with one row per decision.
-    out : FILE
-        The file to write: a page (.html), the groups (.csv) or everything (.json). May be repeated.
-    label : COL|"COL>=9"
-        The column of true labels, or a comparison. Without it, only selection rates are audited.
-    score : COL
-        The column of scores in [0, 1]; a budget or `--threshold` turns them into decisions.
-    decision : COL|"COL == yes"
-        Instead of `--score`: the column of decisions, or a comparison.
-    positive : LABEL
-        The positive label of `--label`; by default the larger of two.
-    least_share : S
-        Groups with a smaller share of the rows are not compared. New York's Local Law 144 allows 0.02.
-    least_shown : N
-        Of groups with fewer rows only the number of rows is shown, and they are not compared; 0 shows all.
-    confidence : C
-        The confidence level of all intervals.
-    """
+    """Audit decisions by group, from a table of predictions: no model is needed."""
     from fado import metrics
-    from fado.cli._inputs import read_group_names, take_budget
+    from fado.cli._inputs import read_budget, read_group_names
     from fado.cli._outputs import check_output, print_table
     from fado.tabular import Expression, column_from, label_named, read_attributes, read_table
 
@@ -62,14 +91,15 @@ def audit(
         raise ValueError("`--positive` names a label of `--label`: give both.")
     for path in out:
         check_output(path, [predictions], tuple(_WRITERS))
-    budget = take_budget(named)
+    limits = {"max_fpr": max_fpr, "max_selection_rate": max_selection_rate}
+    budget = read_budget(limits | {"top_k": top_k, "threshold": threshold})
     table = read_table(predictions)
     there = table.column_names
     outcome = "--score" if decision is None else "--decision"
-    texts = {outcome: decision or score, "--label": label, "--weight": named["weight"]}
+    texts = {outcome: decision or score, "--label": label, "--weight": weight}
     read = {name: Expression.of(there, text, name) for name, text in texts.items() if text is not None}
-    names = read_group_names(named["group_names"], named["protected"])
-    attributes = read_attributes(there, named["protected"], read[outcome], names, named["unknown"])
+    names = read_group_names(group_names, protected)
+    attributes = read_attributes(there, protected, read[outcome], names, unknown)
     columns = {option: expression.read(table, named=False) for option, expression in read.items()}
     pos_label = None
     if positive is not None:

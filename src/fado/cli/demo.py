@@ -6,10 +6,11 @@ import re
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
+
+from typer import Option
 
 from fado._storage import replacing, writing
-from fado.cli._options import command
 from fado.cli.aim import aim
 from fado.cli.experiment import print_winners
 from fado.cli.explore import explore
@@ -20,15 +21,13 @@ VARIANT = "II"  # whose untouched models are below the line
 FITS = 48  # to measure what removing rows does
 
 
-@command()
-def demo(*, out: Path = Path("demo")) -> None:
-    """Generate fraud data, explore it, compare interventions, and train a model that reaches a line.
-
-    Parameters
-    ----------
-    out : DIR
-        The directory for the files of the demo.
-    """
+def demo(
+    *,
+    out: Annotated[Path, Option(metavar="DIR", help="The directory for the files of the demo.")] = Path(
+        "demo"
+    ),
+) -> None:
+    """Generate fraud data, explore it, compare interventions, and train a model that reaches a line."""
     from fado.datasets import make_account_fraud
 
     start = time.monotonic()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
+from fado.cli import _options as opt
 from fado.cli._app import stopping
-from fado.cli._options import command
 
 if TYPE_CHECKING:
     from fado.experiment import Experiment, Results
@@ -19,57 +19,45 @@ SHOWN_RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 SHOWN_GROUPS = 5
 FITS_FAILED = 1
 
-experiment = typer.Typer(
-    help="Compare interventions: train the same models after each, and measure them in the same way.",
-    no_args_is_help=True,
-)
+HELP = "Compare interventions: train the same models after each, and measure them in the same way."
+Config = Annotated[
+    Path, Argument(metavar="CONFIG.toml", help="The TOML file of the experiment's configuration.")
+]
+Store = Annotated[Path, Argument(metavar="DIR", help="The directory of the experiment's results: its store.")]
 
 
-@experiment.command()
-@command()
-def init(config: Path, *, preset: Literal["quick", "paper"] = "quick") -> None:
-    """Write a commented configuration that can be run unchanged.
-
-    Parameters
-    ----------
-    config : CONFIG.toml
-        The TOML file of the experiment's configuration.
-    preset : choice
-        quick runs in less than a minute; paper is the whole grid of the paper.
-    """
+def init(
+    config: Config,
+    *,
+    preset: Annotated[
+        Literal["quick", "paper"],
+        Option(help="quick runs in less than a minute; paper is the whole grid of the paper."),
+    ] = "quick",
+) -> None:
+    """Write a commented configuration that can be run unchanged."""
     from fado.experiment import Experiment
 
     Experiment.write_example(config, preset)
     print(f"Written to {config}. Run it with: fado experiment run {config} --store runs/{config.stem}")
 
 
-@experiment.command()
-@command()
 def run(
-    config: Path,
+    config: Config,
     *,
-    store: Path,
-    jobs: int | None = None,
-    dask: str | None = None,
-    keep_ids: bool = False,
-    retry_failed: bool = False,
-    dry_run: bool = False,
+    store: Annotated[
+        Path, Option(metavar="DIR", help="The directory for results; run the same command again to resume.")
+    ],
+    jobs: opt.Jobs = None,
+    dask: opt.Dask = None,
+    keep_ids: opt.KeepIds = False,
+    retry_failed: Annotated[
+        bool, Option("--retry-failed", help="Repeat fits that failed in an earlier run.")
+    ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only print the number of fits and how long they may take.")
+    ] = False,
 ) -> None:
-    """Run an experiment, or resume a stopped one.
-
-    Parameters
-    ----------
-    config : CONFIG.toml
-        The TOML file of the experiment's configuration.
-    store : DIR
-        The directory for results; run the same command again to resume.
-    keep_ids : flag
-        Keep columns that look like ids as features; by default they are left out, and named.
-    retry_failed : flag
-        Repeat fits that failed in an earlier run.
-    dry_run : flag
-        Only print the number of fits and how long they may take.
-    """
+    """Run an experiment, or resume a stopped one."""
     from fado.cli._columns import print_findings
 
     chosen = _read(config, store)
@@ -87,16 +75,8 @@ def run(
         raise SystemExit(FITS_FAILED)
 
 
-@experiment.command()
-@command()
-def status(store: Path) -> None:
-    """Print how many fits of an experiment are done, pending or failed.
-
-    Parameters
-    ----------
-    store : DIR
-        The directory of the experiment's results: its store.
-    """
+def status(store: Store) -> None:
+    """Print how many fits of an experiment are done, pending or failed."""
     from fado.cli._outputs import print_table
     from fado.experiment import Results
 
@@ -107,18 +87,10 @@ def status(store: Path) -> None:
     print_table("", ["intervention", *counts.columns], [[name, *row] for name, row in counts.iterrows()])
 
 
-@experiment.command()
-@command()
-def report(store: Path, *, out: Path) -> None:
-    """Write one HTML page with charts of all models, the best models and the configuration.
-
-    Parameters
-    ----------
-    store : DIR
-        The directory of the experiment's results: its store.
-    out : FILE.html
-        The page to write.
-    """
+def report(
+    store: Store, *, out: Annotated[Path, Option(metavar="FILE.html", help="The page to write.")]
+) -> None:
+    """Write one HTML page with charts of all models, the best models and the configuration."""
     from fado.cli._outputs import check_output
     from fado.experiment import Results
 

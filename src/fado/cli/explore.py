@@ -7,49 +7,51 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from typer import Option
 
 from fado._messages import plain_number
-from fado.cli._options import MIN_GROUP_SIZE, command
+from fado.cli import _options as opt
 
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@command(
-    *("target", "protected", "unknown", "positive", "drop", "keep_ids", "weight", "group_names"),
-    in_parts=True,
-)
 def explore(
-    data: Path,
+    data: opt.Data,
     *,
-    out: Path,
-    values: Path | None = None,
-    show_rows: bool = False,
-    retrain: int = 120,
-    min_group_size: int | None = None,
-    memory: str | None = None,
-    sample_rows: int | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    **named: Any,
+    out: Annotated[Path, Option(metavar="FILE", help="The page to write; ends in .html.")],
+    target: opt.Target,
+    protected: opt.Protected,
+    unknown: opt.Unknown = None,
+    positive: opt.Positive = None,
+    drop: opt.Drop = None,
+    keep_ids: opt.KeepIds = False,
+    weight: opt.Weight = None,
+    group_names: opt.GroupNames = None,
+    values: opt.Values = None,
+    show_rows: Annotated[
+        bool, Option("--show-rows", help="Show the entries of the most suspicious and most harmful rows.")
+    ] = False,
+    retrain: Annotated[
+        int,
+        Option(
+            help="How many models may be trained to measure the effect of removing rows; 0 measures nothing."
+        ),
+    ] = 120,
+    min_group_size: opt.MinGroupSize = opt.MIN_GROUP_SIZE,
+    memory: opt.Memory = None,
+    sample_rows: Annotated[
+        int | None,
+        Option(
+            show_default="200000",
+            help="For a table that is read in parts: how many rows, drawn at random, are explored.",
+        ),
+    ] = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
 ) -> None:
-    """Write a page that shows which rows contribute to bias, and what can be done about it.
-
-    Parameters
-    ----------
-    out : FILE
-        The page to write; ends in .html.
-    values : FILE|DIR, default=computed here
-        The values of the rows, written by `fado value`.
-    show_rows : flag
-        Show the entries of the most suspicious and most harmful rows.
-    retrain : N
-        How many models may be trained to measure the effect of removing rows; 0 measures nothing.
-    memory : SIZE, default=three quarters of the free memory
-        Read the table in parts, use at most this much memory, such as 4GB, and explore a sample of its rows.
-    sample_rows : N, default=200000
-        For a table that is read in parts: how many rows, drawn at random, are explored.
-    """
+    """Write a page that shows which rows contribute to bias, and what can be done about it."""
     from fado import explore as explore_table
     from fado.cli._inputs import is_beyond_memory, load_values, names_several, read_inputs, target_of
     from fado.cli._outputs import check_output
@@ -57,22 +59,25 @@ def explore(
 
     check_output(out, [path for path in (data, values) if path], (".html", ".htm"))
     shown: dict[str, Any] = {
-        "min_group_size": MIN_GROUP_SIZE if min_group_size is None else min_group_size,
+        "min_group_size": min_group_size,
         "show_rows": show_rows,
         "random_state": seed,
         "retrain": retrain,
         "n_jobs": jobs,
         "progress": True,
     }
-    asked_for = names_several(data) or memory is not None or sample_rows is not None
-    for_memory_alone = values is not None and values.suffix.lower() == ".csv"
-    if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
-        found = _explore_files(data, values, named, {**shown, "memory": memory}, sample_rows)
+    columns: dict[str, Any] = {"target": target, "protected": protected, "unknown": unknown}
+    columns |= {"positive": positive, "drop": drop, "keep_ids": keep_ids, "weight": weight}
+    columns |= {"group_names": group_names}
+    in_parts = names_several(data) or memory is not None or sample_rows is not None
+    has_csv = values is not None and values.suffix.lower() == ".csv"
+    if in_parts or (not has_csv and is_beyond_memory(data, "Exploring")):
+        explored = _explore_files(data, values, columns, {**shown, "memory": memory}, sample_rows)
     else:
-        inputs = read_inputs(data, **named)
+        inputs = read_inputs(data, **columns)
         if values is None:  # the page says which columns were hidden from an attribute's models
             warnings.filterwarnings("ignore", "Column.* alone determine the protected attribute")
-        found = explore_table(
+        explored = explore_table(
             inputs.features,
             target_of(inputs),
             sensitive_features=inputs.protected,
@@ -83,13 +88,14 @@ def explore(
             pos_label=inputs.positive,
             **shown,
         )
-    summary = found.to_dict()
-    for attribute, expression in zip(summary["attributes"], named["protected"], strict=True):
+    summary = explored.to_dict()
+    changed = None if min_group_size == opt.MIN_GROUP_SIZE else min_group_size
+    for attribute, expression in zip(summary["attributes"], protected, strict=True):
         for answer in attribute["answers"]:
-            if answer["command"] is not None:  # here it is a shell command
-                more = {"--min-group-size": min_group_size, "--seed": seed or None}
+            if answer["command"] is not None:  # here it is a shell command, which reads one file
+                more = {"--min-group-size": changed, "--seed": seed or None}
                 answer["command"] = (
-                    None if names_several(data) else _aim_command(data, expression, named, more)
+                    None if names_several(data) else _aim_command(data, expression, columns, more)
                 )
     Exploration(summary).write_html(out)
     _print_summary(summary)
@@ -99,7 +105,7 @@ def explore(
 def _explore_files(
     data: Path,
     values: Path | None,
-    named: Mapping[str, Any],
+    columns: Mapping[str, Any],
     settings: dict[str, Any],
     sample_rows: int | None,
 ) -> Any:
@@ -115,40 +121,44 @@ def _explore_files(
             "A table that is read in parts needs `--values`: compute them with `fado value DATA --target COL "
             "--protected COL --out DIR`."
         )
-    asked = dict(named)
-    asked["drop"] = columns_to_drop(data, asked.pop("keep_ids", False), **asked)
-    positive = asked.pop("positive", None)
+    columns = dict(columns)
+    columns["drop"] = columns_to_drop(data, columns.pop("keep_ids"), **columns)
+    positive = columns.pop("positive")
     is_lazy = values.is_dir() or (values.is_file() and values.suffix.lower() == ".parquet")
     if positive is not None and is_lazy:  # `explore_files` reports errors of other files
         note = read_lazily(values).provenance.variables.get(TARGET)
         positive = label_named(note.classes, positive, "--positive") if note and note.classes else positive
     if sample_rows is not None:
         settings["sample_rows"] = sample_rows
-    asked["group_names"] = read_group_names(asked.get("group_names"), asked["protected"])
-    return explore_files(data, values=values, pos_label=positive, **asked, **settings)
+    columns["group_names"] = read_group_names(columns["group_names"], columns["protected"])
+    return explore_files(data, values=values, pos_label=positive, **columns, **settings)
 
 
-def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Mapping[str, Any]) -> str:
+def _aim_command(data: Path, expression: str, columns: Mapping[str, Any], more: Mapping[str, Any]) -> str:
     """Write the command that aims a model on the same rows, without the columns of protected attributes."""
     from fado.cli._inputs import read_group_names
     from fado.tabular import Expression, open_source
 
-    names, there = named.get("group_names") or [], open_source(data).schema.names
-    sources = [name for own in named["protected"] for name in Expression.of(there, own).sources]
+    there, protected = open_source(data).schema.names, columns["protected"]
+    sources = [name for text in protected for name in Expression.of(there, text).sources]
+    names = [
+        text for text in columns["group_names"] or [] if expression in read_group_names([text], protected)
+    ]
     options = {
-        "--target": named["target"],
+        "--target": columns["target"],
         "--protected": expression,
-        "--group-names": [own for own in names if expression in read_group_names([own], named["protected"])],
-        **{f"--{name}": named.get(name) for name in ("unknown", "positive")},
-        "--drop": list(dict.fromkeys([*(named.get("drop") or []), *sources])),
-        "--weight": named.get("weight"),
+        "--group-names": names,
+        "--unknown": columns["unknown"],
+        "--positive": columns["positive"],
+        "--drop": list(dict.fromkeys([*(columns["drop"] or []), *sources])),
+        "--weight": columns["weight"],
         **more,
     }
     words = ["fado", "aim", str(data)]
-    for option, own in options.items():
-        for value in own if isinstance(own, list) else [own]:
+    for option, values in options.items():
+        for value in values if isinstance(values, list) else [values]:
             words += [] if value is None else [option, str(value)]
-    words += ["--keep-ids"] if named.get("keep_ids") else []
+    words += ["--keep-ids"] if columns["keep_ids"] else []
     return shlex.join([*words, "--ratio", "fpr_ratio=0.8", "--out", "model"])
 
 
@@ -180,7 +190,7 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     rows: list[list[Any]] = []
     for cell in effects["cells"]:
         sums = [cell[f"{key}_effect"] for key in metrics]
-        shown = ["-" if own is None else f"{own:+.4f}" for own in sums]
+        shown = ["-" if effect is None else f"{effect:+.4f}" for effect in sums]
         rows.append([_folded(cell["group"], 26), _folded(cell["label"], 18), cell["rows"], *shown])
     heads = [_heading("on", title) for title in metrics.values()]
     print_table(f"Effects of rows on the model, by {name}: sums", ["group", "label", "rows", *heads], rows)
@@ -191,7 +201,7 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     for one in [*effects["slices"], *effects["curve"]]:
         if one["measured"] is not None:
             most = f"the most harmful {100 * one.get('share', 0):.3g} %"
-            named = _told(one["conditions"], 32) if "conditions" in one else most
+            named = _joined(one["conditions"], 32) if "conditions" in one else most
             rows.append([named, one["rows"], *(_change(one["measured"], key) for key in metrics)])
     heads = [_heading("change of", title) for title in metrics.values()]
     print_table(
@@ -211,7 +221,7 @@ def _heading(*words: str) -> str:
     return "\n".join(line for text in words for line in textwrap.wrap(text, 14))
 
 
-def _told(conditions: Sequence[str], width: int) -> str:
+def _joined(conditions: Sequence[str], width: int) -> str:
     line = " and ".join(conditions)
     if len(line) <= width:
         return line

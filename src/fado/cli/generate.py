@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from typer import Option
 
 from fado._typing import Bools, Floats
-from fado.cli._options import MIN_GROUP_SIZE, command
+from fado.cli import _options as opt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,38 +18,39 @@ if TYPE_CHECKING:
     from fado.generation import UtilityAwareOverSampler
 
 
-ALPHA = 0.5
 MARK = "synthetic"
 
 
-@command("target", "protected", "unknown", "positive", "drop", "keep_ids", "weight", "group_names")
 def generate(
-    data: Path,
+    data: opt.Data,
     *,
-    out: Path,
-    values: Path | None = None,
-    alpha: float | None = None,
-    strength: float = 1.0,
-    method: Literal["trees", "repeat"] = "trees",
-    exclude: list[str] | None = None,
-    min_group_size: int = MIN_GROUP_SIZE,
-    seed: int = 0,
-    jobs: int | None = None,
-    **named: Any,
+    out: opt.Out,
+    target: opt.Target,
+    protected: opt.Protected,
+    unknown: opt.Unknown = None,
+    positive: opt.Positive = None,
+    drop: opt.Drop = None,
+    keep_ids: opt.KeepIds = False,
+    weight: opt.Weight = None,
+    group_names: opt.GroupNames = None,
+    values: opt.Values = None,
+    alpha: Annotated[float, opt.ALPHA] = 0.5,
+    strength: Annotated[
+        float, Option(help="How far the positive rates of groups move towards the highest rate, 0 to 1.")
+    ] = 1.0,
+    method: Annotated[
+        Literal["trees", "repeat"],
+        Option(
+            help="trees: combine entries of similar rows, which share leaves of trees. repeat: repeat "
+            "existing rows."
+        ),
+    ] = "trees",
+    exclude: opt.Exclude = None,
+    min_group_size: opt.MinGroupSize = opt.MIN_GROUP_SIZE,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
 ) -> None:
-    """Equalise the positive rates of groups with synthetic positives, preferably from rows of high utility.
-
-    Parameters
-    ----------
-    values : FILE|DIR, default=computed here
-        The values of the rows, written by `fado value`.
-    alpha : A, default=0.5
-        Weight of performance versus fairness in the utility, 0 to 1.
-    strength : S
-        How far the positive rates of groups move towards the highest rate, 0 to 1.
-    method : choice
-        trees: combine entries of similar rows, which share leaves of trees. repeat: repeat existing rows.
-    """
+    """Equalise the positive rates of groups with synthetic positives, preferably of rows of high utility."""
     from fado.cli._inputs import load_values, read_inputs, utility_of
     from fado.cli._outputs import check_output, print_settings, write_table
     from fado.generation import UtilityAwareOverSampler
@@ -57,15 +58,14 @@ def generate(
     from fado.valuation import OutOfBagEntropy
 
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, **named)
-    weight = named.get("weight")
+    columns: dict[str, Any] = {"unknown": unknown, "positive": positive, "drop": drop, "keep_ids": keep_ids}
+    inputs = read_inputs(data, target, protected, weight=weight, group_names=group_names, **columns)
     if MARK in inputs.table.column_names:
         raise ValueError(f"The table already has a column {MARK!r}, which marks synthetic rows: rename it.")
     valuation = None if values is None else load_values(values, inputs)
-    chosen = ALPHA if alpha is None else alpha
-    utility = LinearUtility(chosen)
+    utility = LinearUtility(alpha)
     if valuation is not None:
-        utility = utility_of("linear", chosen, [*inputs.protected], valuation)
+        utility = utility_of([*inputs.protected], valuation, "linear", alpha)
     valuator = OutOfBagEntropy(
         z_exclude=inputs.hidden_columns(exclude), random_state=seed, n_jobs=jobs, progress=True
     )
@@ -95,7 +95,7 @@ def generate(
     print_settings(
         {
             "method": method,
-            "alpha": chosen,
+            "alpha": alpha,
             "strength": strength,
             "min-group-size": min_group_size,
             "positive": inputs.positive,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
+from typer import Argument, Option
 
-from fado.cli._options import command
+from fado.cli import _options as opt
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
@@ -17,25 +18,79 @@ if TYPE_CHECKING:
 DRIFTED, MISSED, OVER_BUDGET, UNSURE = 4, 1, 5, 3  # exit codes, the first that applies; 2 is bad input
 
 
-@command()
 def predict(
-    model: Path,
-    data: Path,
+    model: Annotated[Path, Argument(metavar="DIR", help="The directory of a saved model.")],
+    data: opt.Data,
     *,
-    out: Path,
-    target: str | None = None,
-    protected: list[str] | None = None,
-    unknown: list[str] | None = None,
-    positive: str | None = None,
-    group_names: list[str] | None = None,
-    json: Path | None = None,
-    history: Path | None = None,
-    date: str | None = None,
-    fail_if_drifted: bool = False,
-    fail_if_below: bool = False,
-    fail_if_over_budget: bool = False,
-    fail_if_unsure: bool = False,
-    allow_none: bool = False,
+    out: opt.Out,
+    target: Annotated[
+        str | None,
+        Option(metavar='COL|"COL>=9"', help="The column of true labels, or a comparison, to check the line."),
+    ] = None,
+    protected: Annotated[
+        list[str] | None,
+        Option(
+            metavar='COL|"COL>=50"',
+            help="A protected attribute to check the line: a column or a comparison. May be repeated.",
+        ),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        Option(
+            metavar="VALUE",
+            show_default="those that the model was fitted with",
+            help="A value of the columns of `--protected` that means that a row's group is not known. May "
+            "be repeated.",
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        Option(
+            metavar="LABEL",
+            help="The positive label of `--target`, if its labels differ from those of the model.",
+        ),
+    ] = None,
+    group_names: opt.GroupNames = None,
+    json: Annotated[Path | None, Option(metavar="FILE", help="Write the check to a .json file.")] = None,
+    history: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="Save the check in this directory as DATE.json, and print a table of all checks there.",
+        ),
+    ] = None,
+    date: Annotated[
+        str | None,
+        Option(metavar="DAY", show_default="today", help="The date of the rows, such as 2026-05-31."),
+    ] = None,
+    fail_if_drifted: Annotated[
+        bool,
+        Option(
+            "--fail-if-drifted",
+            help="Exit with code 4 if columns, or the share of rows selected, differ from those of the "
+            "rows that the model was made on.",
+        ),
+    ] = False,
+    fail_if_below: Annotated[
+        bool, Option("--fail-if-below", help="Exit with code 1 if a ratio is below its line beyond doubt.")
+    ] = False,
+    fail_if_over_budget: Annotated[
+        bool,
+        Option(
+            "--fail-if-over-budget",
+            help="Exit with code 5 if the budget is exceeded beyond doubt; a limit on false positives "
+            "needs labels.",
+        ),
+    ] = False,
+    fail_if_unsure: Annotated[
+        bool, Option("--fail-if-unsure", help="Exit with code 3 if there are too few rows to decide.")
+    ] = False,
+    allow_none: Annotated[
+        bool,
+        Option(
+            "--allow-none", help="Do not exit with code 4 just because no row, or every row, is selected."
+        ),
+    ] = False,
 ) -> None:
     """Score rows with a saved model and decide; check columns, what is selected and, with labels, the line.
 
@@ -47,36 +102,6 @@ def predict(
     5: the budget is exceeded beyond doubt (with `--fail-if-over-budget`).
     3: too few rows to decide (with `--fail-if-unsure`).
     0: otherwise.
-
-    Parameters
-    ----------
-    model : DIR
-        The directory of a saved model.
-    target : COL|"COL>=9"
-        The column of true labels, or a comparison, to check the line.
-    protected : COL|"COL>=50"
-        A protected attribute to check the line: a column or a comparison. May be repeated.
-    unknown : VALUE, default=those that the model was fitted with
-        A value of the columns of `--protected` that means that a row's group is not known. May be repeated.
-    positive : LABEL
-        The positive label of `--target`, if its labels differ from those of the model.
-    json : FILE
-        Write the check to a .json file.
-    history : DIR
-        Save the check in this directory as DATE.json, and print a table of all checks there.
-    date : DAY, default=today
-        The date of the rows, such as 2026-05-31.
-    fail_if_drifted : flag
-        Exit with code 4 if columns, or the share of rows selected, differ from those of the rows that the
-        model was made on.
-    fail_if_below : flag
-        Exit with code 1 if a ratio is below its line beyond doubt.
-    fail_if_over_budget : flag
-        Exit with code 5 if the budget is exceeded beyond doubt; a limit on false positives needs labels.
-    fail_if_unsure : flag
-        Exit with code 3 if there are too few rows to decide.
-    allow_none : flag
-        Do not exit with code 4 just because no row, or every row, is selected.
     """
     import pyarrow as pa
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from typer import Argument, Option
 
 from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import list_names
-from fado.cli._options import command
+from fado.cli import _options as opt
 
 if TYPE_CHECKING:
     from fado.active import UtilityQuery
@@ -19,43 +20,50 @@ if TYPE_CHECKING:
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 
-@command("target", "protected", "unknown", "drop", "keep_ids", "group_names")
 def query(
-    labelled: Path,
-    pool: Path,
+    labelled: Annotated[
+        Path, Argument(metavar="LABELLED", help="The labelled rows: a .csv or .parquet file.")
+    ],
+    pool: Annotated[
+        Path,
+        Argument(
+            metavar="POOL",
+            help="The unlabelled rows to select from: a .csv or .parquet file. Labels in it are ignored.",
+        ),
+    ],
     *,
-    out: Path,
-    n: int,
-    alpha: float = DEFAULT_ALPHA,
-    shares: list[str] | None = None,
-    diversity: float = 0.0,
-    exclude: list[str] | None = None,
-    bags: int | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    **named: Any,
+    out: opt.Out,
+    n: Annotated[int, Option(help="How many rows to select.")],
+    target: opt.Target,
+    protected: opt.Protected,
+    unknown: opt.Unknown = None,
+    drop: opt.Drop = None,
+    keep_ids: opt.KeepIds = False,
+    group_names: opt.GroupNames = None,
+    alpha: Annotated[float, opt.ALPHA] = DEFAULT_ALPHA,
+    shares: Annotated[
+        list[str] | None,
+        Option(
+            metavar="GROUP=SHARE|equal|pool",
+            help="How many of the selected rows belong to a group: a share ('Female=0.5') or a number of "
+            "rows ('Female=250'). Join groups of several attributes with &. May be repeated; the "
+            "remaining rows are selected by utility from the other groups. 'equal' selects the same "
+            "number from each group, 'pool' in proportion to the pool.",
+        ),
+    ] = None,
+    diversity: Annotated[
+        float,
+        Option(
+            help="Weight of the differences between selected rows versus their utility, 0 to 1. Above 0, "
+            "near-duplicates are left out."
+        ),
+    ] = 0.0,
+    exclude: opt.Exclude = None,
+    bags: opt.Bags = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
 ) -> None:
-    """Select the rows of a pool whose labels would help a model and its fairness most.
-
-    Parameters
-    ----------
-    labelled : LABELLED
-        The labelled rows: a .csv or .parquet file.
-    pool : POOL
-        The unlabelled rows to select from: a .csv or .parquet file. Labels in it are ignored.
-    n : N
-        How many rows to select.
-    alpha : A
-        Weight of performance versus fairness in the utility, 0 to 1.
-    shares : GROUP=SHARE|equal|pool
-        How many of the selected rows belong to a group: a share ('Female=0.5') or a number of rows
-        ('Female=250'). Join groups of several attributes with &. May be repeated; the remaining rows are
-        selected by utility from the other groups. 'equal' selects the same number from each group, 'pool' in
-        proportion to the pool.
-    diversity : D
-        Weight of the differences between selected rows versus their utility, 0 to 1. Above 0, near-duplicates
-        are left out.
-    """
+    """Select the rows of a pool whose labels would help a model and its fairness most."""
     import pyarrow as pa
 
     from fado.active import UtilityQuery
@@ -70,7 +78,13 @@ def query(
     check_count("n", n, 1, MOST_ROWS)
     given_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
-    inputs = read_inputs(labelled, **named)
+    columns: dict[str, Any] = {
+        "unknown": unknown,
+        "drop": drop,
+        "keep_ids": keep_ids,
+        "group_names": group_names,
+    }
+    inputs = read_inputs(labelled, target, protected, **columns)
     group_shares = _of_groups(given_shares, inputs)
     rows = read_table(pool)
     twice = [name for name in _added(list(inputs.protected)) if name in rows.column_names]

@@ -9,12 +9,13 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from typer import Option
 
 from fado._storage import remove_abandoned
-from fado.cli._options import command
+from fado.cli import _options as opt
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
@@ -29,87 +30,115 @@ _USELESS = {  # the option of a setting, and why a valuator may not have it
 }
 
 
-@command(in_parts=True)
 def value(
-    data: Path,
+    data: opt.Data,
     *,
-    out: Path,
-    target: str | None = None,
-    protected: list[str] | None = None,
-    unknown: list[str] | None = None,
-    positive: str | None = None,
-    valuator: str | None = None,
-    ratio: Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None = None,
-    performance: Literal["tpr_at_fpr", "log_loss", "accuracy"] | None = None,
-    exclude: list[str] | None = None,
-    drop: list[str] | None = None,
-    keep_ids: bool = False,
-    bags: int | None = None,
-    weight: str | None = None,
-    groups: str | None = None,
-    group_names: list[str] | None = None,
-    from_: Path | None = None,
-    models: Path | None = None,
-    keep_probabilities: bool = False,
-    memory: str | None = None,
-    train_rows: int | None = None,
-    dry_run: bool = False,
-    dask: str | None = None,
-    seed: int | None = None,
-    jobs: int | None = None,
+    out: opt.OutInParts,
+    target: Annotated[str | None, opt.TARGET] = None,
+    protected: Annotated[list[str] | None, opt.PROTECTED] = None,
+    unknown: opt.Unknown = None,
+    positive: opt.Positive = None,
+    valuator: Annotated[
+        str,
+        Option(
+            metavar="oob|inbag|influence|data-shapley|knn-shapley",
+            help="oob: how uncertain models are about rows that they were not trained on. inbag: about "
+            "rows that they were trained on. The others: the effect of a row on a model. Or the name "
+            "of a registered valuator.",
+        ),
+    ] = DEFAULT,
+    ratio: Annotated[
+        Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None,
+        Option(
+            show_default="fpr_ratio",
+            help="For effects: the ratio between groups that a row's value for a protected attribute "
+            "measures.",
+        ),
+    ] = None,
+    performance: Annotated[
+        Literal["tpr_at_fpr", "log_loss", "accuracy"] | None,
+        Option(
+            show_default="the valuator's own",
+            help="For effects: the performance metric that a row's value for the target measures.",
+        ),
+    ] = None,
+    exclude: opt.Exclude = None,
+    drop: opt.Drop = None,
+    keep_ids: opt.KeepIds = False,
+    bags: opt.Bags = None,
+    weight: opt.Weight = None,
+    groups: Annotated[
+        str | None,
+        Option(
+            metavar="COL",
+            help="A column of groups of rows, such as a person's id: a bag contains all rows of a group or "
+            "none. It is not a feature.",
+        ),
+    ] = None,
+    group_names: opt.GroupNames = None,
+    from_: Annotated[
+        Path | None,
+        Option(
+            "--from",
+            metavar="FILE",
+            help="Take values from this CSV or Parquet file instead of computing them. It needs a line per "
+            "row of DATA, in the same order, a column 'y' and one named like each attribute, or 'v_y' "
+            "and 'v_z'.",
+        ),
+    ] = None,
+    models: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="For oob and inbag: a directory to save the models to. If it already contains models, "
+            "these value the rows, which must be new rows; `--target` and `--protected` are then not "
+            "needed.",
+        ),
+    ] = None,
+    keep_probabilities: Annotated[
+        bool,
+        Option(
+            "--keep-probabilities",
+            help="For oob, and a target with classes: also write the predicted probabilities of labels and "
+            "groups, to a Parquet file.",
+        ),
+    ] = False,
+    memory: opt.Memory = None,
+    train_rows: Annotated[
+        int | None,
+        Option(
+            show_default="as many as fit into memory, at most 400,000",
+            help="For a table that is read in parts: how many rows the models of each bag are trained on.",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only print how the table would be read.")] = False,
+    dask: Annotated[
+        str | None,
+        Option(
+            metavar="ADDRESS",
+            help="For a table that is read in parts: the scheduler of a Dask cluster that fits the models "
+            "and scores the parts; its workers must have access to the same files.",
+        ),
+    ] = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
 ) -> None:
-    """Value every row: how uncertain models are about it, or its effect on a model and its fairness.
-
-    Parameters
-    ----------
-    valuator : oob|inbag|influence|data-shapley|knn-shapley, default=oob
-        oob: how uncertain models are about rows that they were not trained on. inbag: about rows that they
-        were trained on. The others: the effect of a row on a model. Or the name of a registered valuator.
-    ratio : choice, default=fpr_ratio
-        For valuators of effects: the ratio between groups that a row's value for a protected attribute
-        measures.
-    performance : choice, default=the valuator's own
-        For valuators of effects: the performance metric that a row's value for the target measures.
-    groups : COL
-        A column of groups of rows, such as a person's id: a bag contains all rows of a group or none. It is
-        not a feature.
-    from_ : FILE
-        Take values from this CSV or Parquet file instead of computing them. It needs a line per row of DATA,
-        in the same order, a column 'y' and one named like each attribute, or 'v_y' and 'v_z'.
-    models : DIR
-        For oob and inbag: a directory to save the models to. If it already contains models, these value the
-        rows, which must be new rows; `--target` and `--protected` are then not needed.
-    keep_probabilities : flag
-        For oob, and a target with classes: also write the predicted probabilities of labels and groups, to a
-        Parquet file.
-    memory : SIZE, default=three quarters of the free memory
-        Read the table in parts, and use at most this much memory, such as 4GB. Run the same command again to
-        resume a stopped run.
-    train_rows : N, default=as many as fit into memory, at most 400,000
-        For a table that is read in parts: how many rows the models of each bag are trained on.
-    dry_run : flag
-        Only print how the table would be read.
-    dask : ADDRESS
-        For a table that is read in parts: the scheduler of a Dask cluster that fits the models and scores the
-        parts; its workers must have access to the same files.
-    """
+    """Value every row: how uncertain models are about it, or its effect on a model and its fairness."""
     from fado.cli._inputs import given_options, is_beyond_memory, names_several
 
-    of_valuator = {"fairness": ratio, "performance": performance, "n_bags": bags, "z_exclude": exclude}
-    trained = {
-        "--valuator": valuator,
-        "--drop": drop,
-        "--keep-ids": keep_ids,
-        **{option: of_valuator[setting] for setting, (option, _) in _USELESS.items()},
-        "--groups": groups,
+    settings = {"fairness": ratio, "performance": performance, "n_bags": bags, "z_exclude": exclude}
+    of_columns = {"--drop": drop, "--keep-ids": keep_ids, "--exclude": exclude, "--groups": groups}
+    of_models = {
+        "--valuator": None if valuator == DEFAULT else valuator,
+        "--ratio": ratio,
+        "--performance": performance,
         "--keep-probabilities": keep_probabilities,
     }
-    named: dict[str, Any] = {"positive": positive, "weight": weight, "group_names": group_names}
-    in_parts = names_several(data) or dry_run or any(own is not None for own in (memory, train_rows, dask))
-    if models is not None and from_ is None and _stand_in(models) and not in_parts:
+    trained = {**of_models, "--bags": bags, **of_columns}
+    in_parts = names_several(data) or dry_run or any(each is not None for each in (memory, train_rows, dask))
+    if models is not None and from_ is None and not in_parts and _has_models(models):
         remove_abandoned(models)
-        trained |= {f"--{name.replace('_', '-')}": own for name, own in named.items()}
-        trained |= {"--seed": seed}
+        trained |= {"--positive": positive, "--weight": weight, "--group-names": group_names, "--seed": seed}
         if given := given_options(trained):
             raise ValueError(
                 f"{str(models)!r} contains models, so nothing is trained: leave out {given}, or name another "
@@ -120,14 +149,9 @@ def value(
     if target is None or not protected:
         lacking = "--target" if target is None else "--protected"
         raise ValueError(f"Missing option '{lacking}': only saved models do not need it.")
-    named |= {"target": target, "protected": protected, "unknown": unknown}
-    for_memory = {
-        **trained,
-        **{"--valuator": None if valuator == DEFAULT else valuator},
-        **dict.fromkeys(("--drop", "--keep-ids", "--exclude", "--bags", "--groups")),  # valid for both
-        **{"--from": from_, "--models": models},
-    }
-    useless = given_options(for_memory)
+    columns: dict[str, Any] = {"target": target, "protected": protected, "unknown": unknown}
+    columns |= {"positive": positive, "weight": weight, "group_names": group_names}
+    useless = given_options(of_models | {"--from": from_, "--models": models})
     if in_parts or (not useless and out.suffix.lower() != ".csv" and is_beyond_memory(data, "Valuing")):
         if useless:
             raise ValueError(
@@ -135,34 +159,24 @@ def value(
                 "value one file in memory, without `--memory`, `--train-rows`, `--dry-run` and `--dask`."
             )
         sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
-        columns = {"drop": drop, "keep_ids": keep_ids, "exclude": exclude, "groups": groups}
-        _value_files(data, out, named, {**columns, **sizes}, seed or 0, dask, dry_run)
+        more = {"drop": drop, "keep_ids": keep_ids, "exclude": exclude, "groups": groups}
+        _value_files(data, out, columns, {**more, **sizes}, seed, dask, dry_run)
     elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
             raise ValueError(f"`--from` reads values and fits no models: leave out {given}.")
-        _take_values(data, out, from_, named)
+        _take_values(data, out, from_, columns)
     else:
-        _train(
-            valuator or DEFAULT,
-            data,
-            out,
-            {**named, "drop": drop, "keep_ids": keep_ids, "groups": groups},
-            of_valuator,
-            models,
-            keep_probabilities=keep_probabilities,
-            seed=seed or 0,
-            jobs=jobs,
-        )
+        columns |= {"drop": drop, "keep_ids": keep_ids, "groups": groups}
+        _train(valuator, data, out, columns, settings, models, keep_probabilities, seed, jobs)
 
 
 def _train(
     name: str,
     data: Path,
     out: Path,
-    named: Mapping[str, Any],
+    columns: Mapping[str, Any],
     settings: Mapping[str, Any],
     models: Path | None,
-    *,
     keep_probabilities: bool,
     seed: int,
     jobs: int | None,
@@ -183,8 +197,8 @@ def _train(
     check_output(out, [data])
     if models is not None:
         _check_keeps_models(name, models, out)
-    inputs = read_inputs(data, **named)
-    given = {setting: own for setting, own in settings.items() if own is not None}
+    inputs = read_inputs(data, **columns)
+    given = {setting: option for setting, option in settings.items() if option is not None}
     given["z_exclude"] = inputs.hidden_columns(settings["z_exclude"])
     flags = {"keep_models": models is not None, "keep_probabilities": keep_probabilities}
     given |= {flag: True for flag, wanted in flags.items() if wanted}
@@ -201,7 +215,7 @@ def _train(
     are_effects = not all(scale.is_unit for scale in valuation.scales.values())
     written = valuation
     if are_effects and out.suffix.lower() == ".csv":  # which stores only the values
-        written = type(valuation).from_values({own: valuation[own] for own in valuation.variables})
+        written = type(valuation).from_values({each: valuation[each] for each in valuation.variables})
     save_values(written, out, inputs.name, inputs.target)
     if models is not None:  # last, since saved models refuse the table that they were trained on
         valuator.models_.save(models)
@@ -226,10 +240,10 @@ def _train(
     print_settings(
         {
             "valuator": name,
-            **{option: getattr(valuator, own, None) for option, own in attributes.items()},
+            **{option: getattr(valuator, attribute, None) for option, attribute in attributes.items()},
             "positive": inputs.positive,
-            "weight": named["weight"],
-            "groups": named["groups"],
+            "weight": columns["weight"],
+            "groups": columns["groups"],
             "seed": seed,
         }
     )
@@ -298,25 +312,25 @@ def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str
         print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
 
 
-def _take_values(data: Path, out: Path, from_file: Path, named: Mapping[str, Any]) -> None:
+def _take_values(data: Path, out: Path, from_file: Path, columns: Mapping[str, Any]) -> None:
     """Take the values of the rows from a file of another program."""
     from fado.cli._inputs import read_elsewhere, read_inputs, save_values
     from fado.cli._outputs import check_output, print_effects, print_lines, print_settings
 
     check_output(out, [data, from_file])
-    inputs = read_inputs(data, **named, keep_ids=None)
+    inputs = read_inputs(data, **columns, keep_ids=None)
     valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected))
     save_values(valuation, out, inputs.name, inputs.target)
     print_effects(inputs, valuation)
     print_lines("Values from a file: a higher value means that a row is worth more.")
-    print_settings({"from": from_file, "positive": inputs.positive, "weight": named["weight"]})
+    print_settings({"from": from_file, "positive": inputs.positive, "weight": columns["weight"]})
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
 
 
 def _value_files(
     data: Path,
     out: Path,
-    named: Mapping[str, Any],
+    columns: Mapping[str, Any],
     settings: dict[str, Any],
     seed: int,
     dask: str | None,
@@ -330,12 +344,12 @@ def _value_files(
     from fado.valuation import plan_files, summarise_files, value_files
     from fado.valuation.large import check_group_names, name_roles
 
-    target, protected, positive = named["target"], named["protected"], named["positive"]
-    source, names = open_source(data), read_group_names(named["group_names"], protected)
+    target, protected, positive = columns["target"], columns["protected"], columns["positive"]
+    source, names = open_source(data), read_group_names(columns["group_names"], protected)
     roles = name_roles(source.schema, target, protected, group_names=names)
     check_group_names(source, roles)
-    settings |= {"target": target, "protected": list(protected), "weight": named["weight"]}
-    settings |= {"unknown": named["unknown"]}
+    settings |= {"target": target, "protected": list(protected)}
+    settings |= {"weight": columns["weight"], "unknown": columns["unknown"]}
     settings["drop"] = columns_to_drop(data, settings.pop("keep_ids"), **settings)
     print(plan_files(data, **settings), flush=True)
     if dry_run:
@@ -343,10 +357,8 @@ def _value_files(
     valuation = value_files(data, out=out, client=dask, progress=True, random_state=seed, **settings)
     classes = valuation.provenance.variables[TARGET].classes or ()
     label = None if positive is None else label_named(classes, positive, "--positive")
-    excluded, written = (
-        valuation.provenance.excluded_columns or {},
-        {own.name: own for own in roles.attributes},
-    )
+    excluded = valuation.provenance.excluded_columns or {}
+    written = {attribute.name: attribute for attribute in roles.attributes}
     for name, lines in summarise_files(out, label).items():
         has_rates = any(line.positive is not None for line in lines)
         rows = []
@@ -359,15 +371,15 @@ def _value_files(
         header = ["group", "rows", "share", *rates, "v_y\nmean", "v_z\nmean"]
         print_table(f"Protected attribute {name}", header, rows)
         print(f"Columns hidden from the models of {name}: {', '.join(excluded.get(name, ())) or 'none'}")
-    told = valuation.metadata
-    print(f"Models were trained on {told['train_rows']:,} of {told['n_rows']:,} rows per bag.")
-    sizes = {"bags": told["n_bags"], "train-rows": told["train_rows"]}
-    print_settings({"valuator": DEFAULT, **sizes, "weight": named["weight"], "seed": told["seed"]})
+    made = valuation.metadata
+    print(f"Models were trained on {made['train_rows']:,} of {made['n_rows']:,} rows per bag.")
+    sizes = {"bags": made["n_bags"], "train-rows": made["train_rows"]}
+    print_settings({"valuator": DEFAULT, **sizes, "weight": columns["weight"], "seed": made["seed"]})
     print(f"Values of {len(valuation):,} rows written to {out}")
 
 
-def _stand_in(directory: Path) -> bool:
-    """Say whether models are to be read from a directory: it exists and is not empty."""
+def _has_models(directory: Path) -> bool:
+    """Say whether a directory exists and is not empty."""
     return directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
 
 
@@ -394,13 +406,13 @@ def _value_new_rows(
     labels = None if written is None else written.read(table, named=False)
     if labels is not None:
         _check_other_rows(models, labels, directory)
-    learnt = {own.variable.name: own.variable.classes for own in models.kept}
+    learnt = {kept.variable.name: kept.variable.classes for kept in models.kept}
     values = tuple(unknown or models.provenance.unknown or ())
-    attributes = {  # with the labels of the models: booleans, if from Python
-        own.name: own.entries(table) if True in learnt.get(own.name, ()) else own.groups(table)
-        for text in protected
-        for own in [replace(Expression.of(table.column_names, text, "protected"), unknown=values)]
-    }
+    attributes = {}
+    for text in protected:
+        expression = replace(Expression.of(table.column_names, text, "protected"), unknown=values)
+        has_booleans = True in learnt.get(expression.name, ())  # labels of models that were made in Python
+        attributes[expression.name] = (expression.entries if has_booleans else expression.groups)(table)
     valuation = models.value(table, labels, attributes or None, unknown=unknown, n_jobs=jobs, progress=True)
     if written is None or labels is None:
         valuation.save(out)
@@ -409,12 +421,12 @@ def _value_new_rows(
     rows = []
     for name, count in models.n_models.items():
         fields = [valuation.field(field, name) for field in ("epistemic", "label_probability")]
-        means = [np.nan if np.isnan(own).all() else float(np.nanmean(own)) for own in fields]
+        means = [np.nan if np.isnan(field).all() else float(np.nanmean(field)) for field in fields]
         rows.append([name, count, *known_quantiles(valuation[name], [0.25, 0.5, 0.75]), *means])
     header = ["variable", "models", "v\n25%", "v\n50%", "v\n75%", "epistemic\nmean", "agreement\nmean"]
     print_table("New rows", header, rows)
     print(f"Values of models that were trained on {models.n_rows:,} rows: {_counted(models)}.")
-    if labels is None and any(own.variable.sees_target for own in models.kept):
+    if labels is None and any(kept.variable.sees_target for kept in models.kept):
         print("Models that use the target are averaged over its predicted labels.")
     print_settings({"models": directory, "valuator": valuation.provenance.algorithm, "target": target})
     print(f"Values of {table.num_rows:,} rows written to {out}")
