@@ -20,7 +20,7 @@ import pandas as pd
 from lightgbm import LGBMClassifier
 
 from fado import AimedEstimator
-from fado.aim import _scores
+from fado.aim import _choose
 from fado.datasets import fetch_acs_income, fetch_adult, make_account_fraud
 
 MODELS = {"default": {}, "60 x 15": {"n_estimators": 60, "num_leaves": 15}}
@@ -68,7 +68,7 @@ def main() -> None:
                     sample, others = rows[:size], rows[size : size + 30_000]
                     others = others[y.iloc[others].to_numpy() == 0]
                     for share, rates in found.items():
-                        _scores.LEAST_SEEN = share
+                        _choose.LEAST_SEEN = share
                         model = AimedEstimator(trees, at_least=0.8, random_state=draw)
                         model.fit(X.iloc[sample], y.iloc[sample], sensitive_features=groups.iloc[sample])
                         rates.append(float(np.mean(model.predict(X.iloc[others]))))

@@ -27,7 +27,7 @@ from lightgbm import LGBMClassifier
 from _aim_tables import read_table
 from _data import data_argument
 from fado import AimedEstimator
-from fado.aim import _scores
+from fado.aim import _choose
 
 NAMES = {"adult": "choose", "fraud": "choose", "sex": "judge", "credit": "judge"}
 SCREENED, SAMPLE, TIMES = 0.4, 12_000, 100
@@ -68,7 +68,7 @@ def main() -> None:
             trees = LGBMClassifier(n_estimators=50, num_leaves=15, n_jobs=1, verbosity=-1)
             model = AimedEstimator(trees, random_state=seed, n_jobs=1)
             for least, way in ((0.0, "always moved"), (0.5, "aimed")):
-                _scores.LEAST_EVEN = least
+                _choose.LEAST_EVEN = least
                 decided = {way: model.fit(*rows, **fit).predict(X.iloc[others])}
                 if way == "aimed":
                     at = model.path_["threshold"][0]

@@ -7,13 +7,18 @@ import pytest
 from scipy.stats import beta, norm
 
 from fado.aim._curve import Coefficients, Counts, Rows, point_of
-from fado.aim._learning import Attribute
+from fado.aim._groups import Attribute
 from fado.aim._lines import Lines, chance_of_showing, expected_counts
 from fado.metrics import Budget, lower_ratio_limit
+from fado.tabular import Groups
 
 
 def counts(events, members):
     return Counts.of_rows(np.asarray(events, dtype=float), np.asarray(members, dtype=float))
+
+
+def sexes_of(codes):
+    return Attribute("sex", Groups(codes, ("'f'", "'m'"), ("f", "m")), np.ones(2, dtype=bool))
 
 
 def test_many_events_give_the_normal_bound_of_the_log_ratio():
@@ -70,7 +75,7 @@ def test_an_allowance_is_as_if_there_were_fewer_rows():
 
 def test_a_line_that_rounding_alone_misses_is_reached_and_one_that_is_missed_looks_like_it():
     codes = np.repeat([0, 1], 10_000)
-    sexes = Attribute("sex", ("'f'", "'m'"), ("f", "m"), codes, codes, np.ones(2, dtype=bool))
+    sexes = sexes_of(codes)
     lines = Lines.between([sexes], {"fpr_ratio": 0.8}, None, Budget("threshold", 0.5), seed=0)
     rows = Rows(np.zeros(20_000, dtype=bool), (codes,), np.ones(20_000))
     rows.positive[-1] = True
@@ -80,7 +85,7 @@ def test_a_line_that_rounding_alone_misses_is_reached_and_one_that_is_missed_loo
         assert lines.reached([own]) is reached
     own = counts([79_996, 100_000], [1e6, 1e6])
     point = replace(point_of(np.ones(20_000), rows, lines.limits, lines.budget, nothing), counts=(own,))
-    told = lines.reason(point, rows.positive, predictability=0.5, each_alone=False, missing=None)
+    told = lines.reason(point, rows, predictability=0.5, each_alone=False, missing=None)
     assert "The closest has fpr_ratio 0.79996 (95 % interval" in told
 
 
@@ -122,14 +127,14 @@ def test_rows_that_are_missing():
     """
     line, level, rate, n = 0.8, 0.9, 0.05, 1_000
     positive, codes = np.arange(2 * n) >= 2 * n - 2, np.tile([0, 1], n)
-    own = Attribute("sex", ("f", "m"), ("f", "m"), codes, codes, np.array([True, True]))
-    lines = Lines.between([own], {"fpr_ratio": line}, level, Budget("fpr", rate), 0)
+    rows = Rows(positive, (codes,), np.ones(2 * n))
+    lines = Lines.between([sexes_of(codes)], {"fpr_ratio": line}, level, Budget("fpr", rate), 0)
     errors = (norm.ppf(level) + norm.ppf(0.9)) / np.log(1 / line)
     needed = 2 * (1 - rate) * errors**2 / rate * 2  # negatives of both groups
-    assert 2 * n + lines.missing_rows(positive) == pytest.approx(needed, rel=0.1)
-    assert replace(lines, limits=(replace(lines.limits[0], line=0.3),)).missing_rows(positive) == 0
-    assert replace(lines, confidence=None).missing_rows(positive) == 0
-    assert replace(lines, limits=(replace(lines.limits[0], line=1.0),)).missing_rows(positive) == -1
+    assert 2 * n + lines.missing_rows(rows) == pytest.approx(needed, rel=0.1)
+    assert replace(lines, limits=(replace(lines.limits[0], line=0.3),)).missing_rows(rows) == 0
+    assert replace(lines, confidence=None).missing_rows(rows) == 0
+    assert replace(lines, limits=(replace(lines.limits[0], line=1.0),)).missing_rows(rows) == -1
 
 
 def test_the_chance_that_fresh_rows_show_the_line():
@@ -170,12 +175,12 @@ def test_few_rows_in_a_cell_are_called_that(n_female, high, end, confidence, bes
     """25 of 50 positive men are selected, no woman: of 5 that may be chance (at most 52 %), of 95 not."""
     codes = np.repeat([0, 1], 100)
     positive = np.concatenate([np.arange(100) < n_female, np.arange(100) < 50])
-    sexes = Attribute("sex", ("'f'", "'m'"), ("f", "m"), codes, codes, np.ones(2, dtype=bool))
+    sexes = sexes_of(codes)
     budget = Budget("threshold", 0.5)
     lines = Lines.between([sexes], {"tpr_ratio": 0.8}, confidence, budget, seed=0)
     rows = Rows(positive, (codes,), np.ones(200))
     scores = np.where((codes == 1) & (np.arange(200) < 125), 0.9, 0.1)
     nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
     point = point_of(scores, rows, lines.limits, budget, nothing)
-    told = lines.reason(point, positive, predictability=0.5, each_alone=False, missing=None)
+    told = lines.reason(point, rows, predictability=0.5, each_alone=False, missing=None)
     assert told == f"The line tpr_ratio 0.8 was not reached{end.format(beside.format(high=high))}"

@@ -8,8 +8,8 @@ from scipy.special import logit
 from fado.aim._curve import (
     Coefficients,
     Dual,
-    Knowledge,
     Limit,
+    Rows,
     decision_scores,
     expected_rates,
 )
@@ -17,6 +17,12 @@ from fado.metrics import RATIOS, Budget
 
 N = 3_000
 FPR = Budget("fpr", 0.1)
+
+
+def unlabelled(scores, group_probabilities, weights):
+    nothing = np.zeros(len(scores), dtype=int)
+    codes = (nothing,) * len(group_probabilities)
+    return Rows(nothing > 0, codes, weights, scores, group_probabilities)
 
 
 def known(n_groups=3, n_attributes=1, seed=0):
@@ -28,34 +34,34 @@ def known(n_groups=3, n_attributes=1, seed=0):
         lean = np.column_stack([g * (x[:, attribute] + 0.3 * rng.normal(size=N)) for g in range(n_groups)])
         given = [np.exp(lean + 0.4 * label * np.arange(n_groups)) for label in (0, 1)]
         groups.append(tuple(own / own.sum(axis=1, keepdims=True) for own in given))
-    return Knowledge(positive, tuple(groups), rng.uniform(0.5, 1.5, N))
+    return unlabelled(positive, tuple(groups), rng.uniform(0.5, 1.5, N))
 
 
-def best_by_programme(knowledge, limits, lines, share, of_all=False):
+def best_by_programme(rows, limits, lines, share, of_all=False):
     """The most true positives of any decisions: a linear programme of a variable per row and per limit."""
-    gain = knowledge.weights * knowledge.positive
-    spent = knowledge.weights if of_all else knowledge.weights * (1 - knowledge.positive)
-    rows, ends = [np.append(spent, np.zeros(len(limits)))], [share * spent.sum()]
+    gain = rows.weights * rows.scores
+    spent = rows.weights if of_all else rows.weights * (1 - rows.scores)
+    sides, ends = [np.append(spent, np.zeros(len(limits)))], [share * spent.sum()]
     for place, (limit, line) in enumerate(zip(limits, lines, strict=True)):
-        masses = knowledge.masses(limit)
+        masses = rows.masses(limit)
         for own in (masses / masses.sum(axis=0)).T:
             sign, constant = (1, 0.0) if RATIOS[limit.ratio].of_selected else (-1, 1.0)
             lowest = np.eye(len(limits))[place]
-            rows += [np.append(sign * line * own, -lowest), np.append(-sign * own, lowest)]
+            sides += [np.append(sign * line * own, -lowest), np.append(-sign * own, lowest)]
             ends += [-line * constant, constant]
     found = linprog(
         -np.append(gain / gain.sum(), np.zeros(len(limits))),
-        np.array(rows),
+        np.array(sides),
         ends,
         bounds=[(0, 1)] * N + [(0, None)] * len(limits),
     )
     return -found.fun
 
 
-def decide(knowledge, coefficients, share, of_all=False):
+def decide(rows, coefficients, share, of_all=False):
     """Select by score until the budget is spent."""
-    order = np.argsort(-decision_scores(knowledge, coefficients))
-    spent = knowledge.weights if of_all else knowledge.weights * (1 - knowledge.positive)
+    order = np.argsort(-decision_scores(rows, coefficients))
+    spent = rows.weights if of_all else rows.weights * (1 - rows.scores)
     selected = np.zeros(N, dtype=bool)
     selected[order[np.cumsum(spent[order]) <= share * spent.sum()]] = True
     return selected
@@ -64,31 +70,31 @@ def decide(knowledge, coefficients, share, of_all=False):
 @pytest.mark.parametrize("line", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("ratio", list(RATIOS))
 def test_no_decisions_within_the_line_and_the_budget_have_more_true_positives(ratio, line):
-    knowledge, limit = known(), Limit(0, ratio, (0, 1, 2))
-    coefficients = Dual(knowledge, [limit], FPR, N).solve([line], [np.ones(3)])
-    selected = decide(knowledge, coefficients, 0.1)
-    rates = expected_rates(knowledge.masses(limit), selected, of_selected=RATIOS[ratio].of_selected)
-    tpr = (knowledge.weights * knowledge.positive)[selected].sum() / (knowledge.weights @ knowledge.positive)
+    rows, limit = known(), Limit(0, ratio, (0, 1, 2))
+    coefficients = Dual(rows, [limit], FPR, N).solve([line], [np.ones(3)])
+    selected = decide(rows, coefficients, 0.1)
+    rates = expected_rates(rows.masses(limit), selected, of_selected=RATIOS[ratio].of_selected)
+    tpr = (rows.weights * rows.scores)[selected].sum() / (rows.weights @ rows.scores)
     assert rates.min() / rates.max() == pytest.approx(line, abs=0.02)
-    assert tpr == pytest.approx(best_by_programme(knowledge, [limit], [line], 0.1), abs=0.004)
+    assert tpr == pytest.approx(best_by_programme(rows, [limit], [line], 0.1), abs=0.004)
 
 
 def test_several_limits_of_two_attributes_and_a_budget_of_all_rows():
-    knowledge = known(2, n_attributes=2)
+    rows = known(2, n_attributes=2)
     limits = [Limit(0, "fpr_ratio", (0, 1)), Limit(0, "tpr_ratio", (0, 1)), Limit(1, "fpr_ratio", (0, 1))]
     lines = [0.7, 0.8, 0.6]
-    coefficients = Dual(knowledge, limits, Budget("selection_rate", 0.15), N).solve(lines, [np.ones(2)] * 3)
-    selected = decide(knowledge, coefficients, 0.15, of_all=True)
+    coefficients = Dual(rows, limits, Budget("selection_rate", 0.15), N).solve(lines, [np.ones(2)] * 3)
+    selected = decide(rows, coefficients, 0.15, of_all=True)
     for limit, line in zip(limits, lines, strict=True):
-        rates = expected_rates(knowledge.masses(limit), selected, of_selected=True)
+        rates = expected_rates(rows.masses(limit), selected, of_selected=True)
         assert rates.min() / rates.max() > line - 0.02
-    tpr = (knowledge.weights * knowledge.positive)[selected].sum() / (knowledge.weights @ knowledge.positive)
-    assert tpr == pytest.approx(best_by_programme(knowledge, limits, lines, 0.15, of_all=True), abs=0.004)
+    tpr = (rows.weights * rows.scores)[selected].sum() / (rows.weights @ rows.scores)
+    assert tpr == pytest.approx(best_by_programme(rows, limits, lines, 0.15, of_all=True), abs=0.004)
 
 
 def test_a_line_that_holds_by_itself_moves_nothing():
-    knowledge, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
-    coefficients = Dual(knowledge, [limit], FPR, N).solve([0.01], [np.ones(3)])
+    rows, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
+    coefficients = Dual(rows, [limit], FPR, N).solve([0.01], [np.ones(3)])
     np.testing.assert_allclose(coefficients.negative[0], 0, atol=0.01)
     assert not coefficients.positive[0].any()
 
@@ -97,28 +103,28 @@ def test_a_group_that_is_known_for_sure_gets_a_threshold_of_its_own():
     rng = np.random.default_rng(1)
     sure = np.eye(2)[rng.integers(0, 2, N)]
     positive = 1 / (1 + np.exp(2.0 - rng.normal(size=N) - 1.5 * sure[:, 1]))
-    knowledge = Knowledge(positive, ((sure, sure),), np.ones(N))
-    coefficients = Dual(knowledge, [Limit(0, "fpr_ratio", (0, 1))], FPR, N).solve([1.0], [np.ones(2)])
+    rows = unlabelled(positive, ((sure, sure),), np.ones(N))
+    coefficients = Dual(rows, [Limit(0, "fpr_ratio", (0, 1))], FPR, N).solve([1.0], [np.ones(2)])
     first, second = np.log1p(coefficients.negative[0])
     assert second > 0.5 + first
-    moved = logit(decision_scores(knowledge, coefficients)) - logit(knowledge.positive)
+    moved = logit(decision_scores(rows, coefficients)) - logit(rows.scores)
     np.testing.assert_allclose(moved, np.where(sure[:, 1], -second, -first), rtol=1e-9)
 
 
 def test_rates_that_models_expect_too_low_are_corrected():
-    knowledge, limit = known(2), Limit(0, "fpr_ratio", (0, 1))
+    rows, limit = known(2), Limit(0, "fpr_ratio", (0, 1))
     plain, corrected = (
-        Dual(knowledge, [limit], FPR, N).solve([0.9], [own]) for own in (np.ones(2), np.array([1.0, 1.5]))
+        Dual(rows, [limit], FPR, N).solve([0.9], [own]) for own in (np.ones(2), np.array([1.0, 1.5]))
     )
-    rates = expected_rates(knowledge.masses(limit), decide(knowledge, corrected, 0.1), of_selected=True)
+    rates = expected_rates(rows.masses(limit), decide(rows, corrected, 0.1), of_selected=True)
     assert rates[0] / (1.5 * rates[1]) == pytest.approx(0.9, abs=0.02)
     assert corrected.negative[0][1] > plain.negative[0][1]
 
 
 def test_a_price_instead_of_a_budget():
-    knowledge, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
-    coefficients = Dual(knowledge, [limit], Budget("threshold", 0.5), N).solve([0.8], [np.ones(3)])
-    selected = decision_scores(knowledge, coefficients) >= 0.5
-    rates = expected_rates(knowledge.masses(limit), selected, of_selected=True)
+    rows, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
+    coefficients = Dual(rows, [limit], Budget("threshold", 0.5), N).solve([0.8], [np.ones(3)])
+    selected = decision_scores(rows, coefficients) >= 0.5
+    rates = expected_rates(rows.masses(limit), selected, of_selected=True)
     assert rates.min() / rates.max() == pytest.approx(0.8, abs=0.07)  # of 150 rows
-    assert (decision_scores(knowledge, Coefficients.none(knowledge)) >= 0.5).sum() > 2 * selected.sum()
+    assert (decision_scores(rows, Coefficients.none(rows)) >= 0.5).sum() > 2 * selected.sum()

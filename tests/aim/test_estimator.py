@@ -25,7 +25,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.aim.conftest import draw_applicants
 
 from fado import AimedEstimator, load_model
-from fado.aim._scores import Aimed
 from fado.metrics import Budget, by_group, evaluate
 
 TREES = LGBMClassifier(n_estimators=20, num_leaves=8)
@@ -480,10 +479,6 @@ def test_forests_model_groups_and_scores():
         warnings.simplefilter("ignore", UserWarning)
         model = aimed(numbers, LogisticRegression(), student=student, by="student")
     assert type(model.scorer_.student.estimator) is RandomForestRegressor
-
-
-def test_a_threshold_of_zero_is_one():
-    assert Aimed(*[None] * 10, untouched_at=0.0).untouched_threshold(refitted=True) == 0.0
 
 
 def test_labels_come_back_as_they_were(applicants):

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.base import clone
 
-from fado.aim import AimedScores, AimedStudent, GroupThresholds, count_events, demands_of, lines_of
+from fado.aim import AimedScores, AimedStudent, GroupThresholds, count_events, demands_of, read_lines
 from fado.interventions import EvaluatedRows, KnownRows, intervention_named
 from fado.metrics import Budget, evaluate
 
@@ -136,9 +136,9 @@ def test_bad_lines_are_refused_before_anything_is_done(ratio, match):
 
 
 def test_lines_are_read_from_every_form():
-    assert lines_of("equalized_odds_ratio", 0.7) == {"fpr_ratio": 0.7, "tpr_ratio": 0.7}
-    assert lines_of({"tpr_ratio": 0.9}) == {"tpr_ratio": 0.9}
-    assert lines_of("tpr_ratio=0.9,fnr_ratio", 0.5) == {"tpr_ratio": 0.9, "fnr_ratio": 0.5}
+    assert read_lines("equalized_odds_ratio", 0.7) == {"fpr_ratio": 0.7, "tpr_ratio": 0.7}
+    assert read_lines({"tpr_ratio": 0.9}) == {"tpr_ratio": 0.9}
+    assert read_lines("tpr_ratio=0.9,fnr_ratio", 0.5) == {"tpr_ratio": 0.9, "fnr_ratio": 0.5}
 
 
 def test_events_are_counted_by_hand():

@@ -3,16 +3,16 @@
 Names that are imported `as` themselves are for the other packages of FADO, not for users.
 """
 
+from fado.aim._choose import default_student as default_student
 from fado.aim._curve import demands_of as demands_of
 from fado.aim._estimator import AimedEstimator
+from fado.aim._groups import read_rows_apart as read_rows_apart
 from fado.aim._interventions import AimedScores, AimedStudent, GroupThresholds
 from fado.aim._interventions import count_events as count_events
-from fado.aim._interventions import lines_of as lines_of
-from fado.aim._learning import check_confidence as check_confidence
-from fado.aim._learning import check_line as check_line
-from fado.aim._learning import read_rows_apart as read_rows_apart
+from fado.aim._lines import check_confidence as check_confidence
+from fado.aim._lines import check_line as check_line
 from fado.aim._lines import expected_counts as expected_counts
-from fado.aim._scores import default_student as default_student
+from fado.aim._lines import read_lines as read_lines
 from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights as cell_weights
 

@@ -13,7 +13,7 @@ performance follows from models of the label and of the groups, without another 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,8 @@ from fado._typing import Bools, Floats, Integers
 from fado.engine import combine_probabilities
 from fado.metrics import RATIOS, Budget, effective_sizes, lower_ratio_limit, predicted_positive
 
-_SOFTNESS: Sequence[float] = (
-    0.1,
-    0.02,
-    0.004,
-)  # of decisions while multipliers are sought, in mean gains: less and less
+# Of decisions while multipliers are sought, in mean gains: less and less.
+_SOFTNESS: Sequence[float] = (0.1, 0.02, 0.004)
 _STEEPNESS = 1e3  # of the price of a lowest rate that lies outside its bounds
 _LARGEST = 1e3  # multiplier: where no decisions keep to all lines, they grow without end
 _CHEAPEST = 1e-6  # price of a negative row, in positive ones
@@ -37,33 +34,55 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
-    """Predictions for rows by models that have not seen them."""
+class Rows:
+    """Rows on which decisions are counted, and predictions for them by models that have not seen them.
 
-    positive: Floats
-    groups: tuple[tuple[Floats, Floats], ...]
+    Parameters
+    ----------
+    positive : ndarray of bool
+        Which rows have the positive label.
+    groups : tuple of ndarray of int
+        Per attribute, each row's group.
+    weights : ndarray
+        How much each row counts.
+    scores : ndarray
+        The probability of the positive label; empty as long as nothing is predicted.
+    group_probabilities : tuple of pairs of ndarray of shape (n_rows, n_groups)
+        Per attribute, the probabilities of its groups if the label is negative, and if it is positive. The
+        compared groups come first.
+    """
+
+    positive: Bools
+    groups: tuple[Integers, ...]
     weights: Floats
+    scores: Floats = field(default_factory=lambda: np.empty(0))
+    group_probabilities: tuple[tuple[Floats, Floats], ...] = ()
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Knowledge:
-        """Give the predictions for some of the rows."""
-        groups = tuple((negative[rows], positive[rows]) for negative, positive in self.groups)
-        return Knowledge(self.positive[rows], groups, self.weights[rows])
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
+        """Give some of the rows, with their predictions."""
+        return Rows(
+            self.positive[rows],
+            tuple(codes[rows] for codes in self.groups),
+            self.weights[rows],
+            self.scores[rows],
+            tuple((negative[rows], positive[rows]) for negative, positive in self.group_probabilities),
+        )
 
     def masses(self, limit: Limit) -> Floats:
         """Give each row's expected weight in every compared group, among the rows that the ratio counts."""
-        label = RATIOS[limit.ratio].label
-        negative, positive = (own[:, list(limit.compared)] for own in self.groups[limit.attribute])
+        label, columns = RATIOS[limit.ratio].label, list(range(len(limit.compared)))
+        negative, positive = (given[:, columns] for given in self.group_probabilities[limit.attribute])
         masses = np.zeros_like(negative)
         if label != 1:
-            masses += (self.weights * (1 - self.positive))[:, np.newaxis] * negative
+            masses += (self.weights * (1 - self.scores))[:, np.newaxis] * negative
         if label != 0:
-            masses += (self.weights * self.positive)[:, np.newaxis] * positive
+            masses += (self.weights * self.scores)[:, np.newaxis] * positive
         return masses
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A ratio between the groups of an attribute, and the line that it must reach."""
+    """A ratio between the compared groups of an attribute, and the line that it must reach."""
 
     attribute: int
     ratio: str
@@ -79,25 +98,22 @@ class Coefficients:
     positive: tuple[Floats, ...]
 
     @classmethod
-    def none(cls, knowledge: Knowledge) -> Coefficients:
+    def none(cls, rows: Rows) -> Coefficients:
         """Give coefficients that leave all groups unchanged."""
-        zeros = tuple(np.zeros(negative.shape[1]) for negative, _ in knowledge.groups)
+        zeros = tuple(np.zeros(negative.shape[1]) for negative, _ in rows.group_probabilities)
         return cls(zeros, zeros)
 
     @property
     def moves_nothing(self) -> bool:
         """Whether all groups are left unchanged."""
-        return not any(own.any() for own in (*self.negative, *self.positive))
+        return not any(moved.any() for moved in (*self.negative, *self.positive))
 
 
-def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> Floats:
+def decision_scores(rows: Rows, moved: Coefficients) -> Floats:
     """Score rows between 0 and 1: by the model of the label, moved by probabilities of groups."""
-    if coefficients.moves_nothing:
-        return knowledge.positive
-    moved = combine_probabilities(
-        knowledge.positive, knowledge.groups, coefficients.negative, coefficients.positive
-    )
-    return expit(moved)
+    if moved.moves_nothing:
+        return rows.scores
+    return expit(combine_probabilities(rows.scores, rows.group_probabilities, moved.negative, moved.positive))
 
 
 def expected_rates(masses: Floats, selected: Bools, *, of_selected: bool) -> Floats:
@@ -109,17 +125,17 @@ def expected_rates(masses: Floats, selected: Bools, *, of_selected: bool) -> Flo
 class Dual:
     """Finds the coefficients of the best decisions by the multipliers of the budget and of groups' bounds."""
 
-    def __init__(self, knowledge: Knowledge, limits: Sequence[Limit], budget: Budget, n_rows: int) -> None:
-        self._knowledge, self._limits = knowledge, tuple(limits)
+    def __init__(self, rows: Rows, limits: Sequence[Limit], budget: Budget, n_rows: int) -> None:
+        self._rows, self._limits = rows, tuple(limits)
         by_price, self._of_all = budget.kind == "threshold", budget.kind in ("selection_rate", "top_k")
         self.share = None if by_price else budget.share(n_rows)  # the largest that may be selected
-        gain, negative = (knowledge.weights * own for own in (knowledge.positive, 1 - knowledge.positive))
+        gain, negative = rows.weights * rows.scores, rows.weights * (1 - rows.scores)
         spent = gain + negative if self._of_all else negative
         self._unit, self._scale = float(gain.sum()), float(spent.sum())
         self._gain, self._spent = gain / self._unit, spent / self._scale
         price = budget.limit / (1 - budget.limit) if by_price else 1.0
         self._price = price * self._scale / self._unit
-        self._masses = [knowledge.masses(limit) for limit in limits]
+        self._masses = [rows.masses(limit) for limit in limits]
         self._totals = [np.maximum(masses.sum(axis=0), _TINY) for masses in self._masses]
         self._multipliers: Floats | None = None
 
@@ -129,8 +145,8 @@ class Dual:
         from threadpoolctl import threadpool_limits
 
         terms = [
-            (line, masses * (own / total), own, RATIOS[limit.ratio].of_selected)
-            for limit, line, masses, total, own in zip(
+            (line, masses * (correction / total), correction, RATIOS[limit.ratio].of_selected)
+            for limit, line, masses, total, correction in zip(
                 self._limits, lines, self._masses, self._totals, corrections, strict=True
             )
         ]
@@ -162,7 +178,7 @@ class Dual:
         scores = self._gain - multipliers[0] * self._spent
         value = float(multipliers[0]) * (self.share or 0.0)
         worst = []
-        for (line, share, own, of_selected), (high, low) in zip(
+        for (line, share, correction, of_selected), (high, low) in zip(
             terms, self._pieces(multipliers), strict=True
         ):
             net = line * high - low
@@ -170,9 +186,9 @@ class Dual:
                 scores = scores - share @ net
             else:
                 scores = scores + share @ net
-                value -= float(net @ own)
+                value -= float(net @ correction)
             # The lowest rate lies anywhere from 0 to the highest that there can be: the dual takes the worst.
-            most = float(own.max())
+            most = float(correction.max())
             excess = (high.sum() - low.sum()) * _STEEPNESS
             value += most / _STEEPNESS * float(np.logaddexp(0.0, excess))
             worst.append(most * float(expit(excess)))
@@ -180,11 +196,11 @@ class Dual:
         value += softness * gained
         slope = np.empty_like(multipliers)
         slope[0] = (self.share or 0.0) - float(self._spent @ selected)
-        for (line, share, own, of_selected), lowest, (high, low) in zip(
+        for (line, share, correction, of_selected), lowest, (high, low) in zip(
             terms, worst, self._pieces(slope), strict=True
         ):
             rates = share.T @ selected
-            rates = rates if of_selected else own - rates
+            rates = rates if of_selected else correction - rates
             high[:], low[:] = lowest - line * rates, rates - lowest
         return value, slope
 
@@ -200,21 +216,20 @@ class Dual:
         self, multipliers: Floats, lines: Sequence[float], corrections: Sequence[Floats]
     ) -> Coefficients:
         """Turn multipliers into coefficients of the probabilities of groups."""
-        none = Coefficients.none(self._knowledge)
-        negative, positive = (tuple(map(np.copy, given)) for given in (none.negative, none.positive))
+        none = Coefficients.none(self._rows)
+        negative, positive = (tuple(map(np.copy, zeros)) for zeros in (none.negative, none.positive))
         # In units of one positive row: what a negative row costs, and what is left of a positive one.
         cost = max(float(multipliers[0]) * self._unit / self._scale, _CHEAPEST)
         left = max(1 - cost, _CHEAPEST) if self._of_all else 1.0
-        for limit, line, own, total, (high, low) in zip(
+        for limit, line, correction, total, (high, low) in zip(
             self._limits, lines, corrections, self._totals, self._pieces(multipliers), strict=True
         ):
             label, of_selected = RATIOS[limit.ratio].label, RATIOS[limit.ratio].of_selected
-            net = (line * high - low) * own / total * (self._unit if of_selected else -self._unit)
-            places = list(limit.compared)
+            net = (line * high - low) * correction / total * (self._unit if of_selected else -self._unit)
             if label != 1:
-                negative[limit.attribute][places] += net / cost
+                negative[limit.attribute][: len(net)] += net / cost
             if label != 0:
-                positive[limit.attribute][places] -= net / left
+                positive[limit.attribute][: len(net)] -= net / left
         return Coefficients(negative, positive)
 
 
@@ -234,25 +249,6 @@ _NARROWEST = 0.05  # the least width of a line, in logarithms: that of equal rat
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows on which decisions are counted.
-
-    Parameters
-    ----------
-    positive : ndarray of bool
-        Which rows have the positive label.
-    codes : tuple of ndarray of int
-        Per attribute, each row's group.
-    weights : ndarray
-        How much each row counts.
-    """
-
-    positive: Bools
-    codes: tuple[Integers, ...]
-    weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Point:
     """One set of decisions, and their rates."""
 
@@ -266,48 +262,44 @@ class Point:
     positives: float
 
 
-def curve_points(
-    knowledge: Knowledge, rows: Rows, limits: Sequence[Limit], budget: Budget, seed: int
-) -> list[Point]:
+def curve_points(rows: Rows, limits: Sequence[Limit], budget: Budget, seed: int) -> list[Point]:
     """Decide at every demand: the untouched model first, equal rates last."""
-
-    def decided(demand: float, coefficients: Coefficients) -> Point:
-        scores = decision_scores(knowledge, coefficients)
-        return point_of(scores, rows, limits, budget, coefficients, demand)
-
-    points = [decided(-np.inf, Coefficients.none(knowledge))]
+    none = Coefficients.none(rows)
+    points = [point_of(rows.scores, rows, limits, budget, none, -np.inf)]
     if not limits:
         return points
-    some, n_rows = knowledge, len(rows.positive)
+    some, n_rows = rows, len(rows.positive)
     if n_rows > _STEERED_ROWS:
         chosen = np.random.default_rng([seed, 3]).choice(n_rows, _STEERED_ROWS, replace=False)
-        some = knowledge.take(np.sort(chosen))
+        some = rows.take(np.sort(chosen))
     dual = Dual(some, limits, budget, n_rows)
-    spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones(n_rows)
-    spent = knowledge.weights * spent / (knowledge.weights @ spent)
-    masses = [knowledge.masses(limit) for limit in limits]
+    spent = 1 - rows.scores if budget.kind == "fpr" else np.ones(n_rows)
+    spent = rows.weights * spent / (rows.weights @ spent)
+    masses = [rows.masses(limit) for limit in limits]
     corrections = [np.ones(len(limit.compared)) for limit in limits]
-    for demand in demands_of([own.ratio for own in points[0].counts], [limit.line for limit in limits]):
+    for demand in demands_of([counts.ratio for counts in points[0].counts], [limit.line for limit in limits]):
         lines = [float(np.exp(-(1 - demand) * _width(limit.line))) for limit in limits]
         for _ in range(_ROUNDS):
-            point = decided(demand, dual.solve(lines, corrections))
-            selected = predicted_positive(decision_scores(knowledge, point.coefficients), point.threshold)
+            moved = dual.solve(lines, corrections)
+            scores = decision_scores(rows, moved)
+            point = point_of(scores, rows, limits, budget, moved, demand)
+            selected = predicted_positive(scores, point.threshold)
             if budget.kind != "threshold":
                 dual.share = float(spent @ selected)
             corrections = [
                 _correction(
-                    own, expected_rates(expected, selected, of_selected=RATIOS[limit.ratio].of_selected)
+                    counts, expected_rates(expected, selected, of_selected=RATIOS[limit.ratio].of_selected)
                 )
-                for limit, own, expected in zip(limits, point.counts, masses, strict=True)
+                for limit, counts, expected in zip(limits, point.counts, masses, strict=True)
             ]
         points.append(point)
     return points
 
 
-def _correction(own: Counts, expected: Floats) -> Floats:
+def _correction(counts: Counts, expected: Floats) -> Floats:
     """Compare groups' rates with what models expect, and shrink the difference by its error."""
-    n_rows = own.members**2 / np.maximum(own.squared_members, _TINY)
-    rates = (own.events / np.maximum(own.members, _TINY) * n_rows + 0.5) / (n_rows + 1)
+    n_rows = counts.members**2 / np.maximum(counts.squared_members, _TINY)
+    rates = (counts.events / np.maximum(counts.members, _TINY) * n_rows + 0.5) / (n_rows + 1)
     off = np.log(rates) - np.log(np.maximum(expected, 1e-9))
     errors = (1 - rates) / (rates * n_rows + 0.5)
     off -= np.average(off, weights=1 / (errors + _SPREAD**2))
@@ -329,8 +321,8 @@ def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
     >>> demands_of([0.95], [0.8])
     [0.8, 0.9, 1.0]
     """
-    pairs = [(own, line) for own, line in zip(ratios, lines, strict=True) if own > 0]
-    least = min((1 + np.log(max(own, 1e-3)) / _width(line) for own, line in pairs), default=-5.0)
+    pairs = [(ratio, line) for ratio, line in zip(ratios, lines, strict=True) if ratio > 0]
+    least = min((1 + np.log(max(ratio, 1e-3)) / _width(line) for ratio, line in pairs), default=-5.0)
     lower = np.linspace(least, _STEPS[0], _LOWER + 1)[1:-1] if least < _STEPS[0] else np.empty(0)
     demands: list[float] = np.concatenate([lower, _STEPS[least < _STEPS]]).round(6).tolist()
     return demands
@@ -356,15 +348,16 @@ def point_of(
         for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))
     )
     counts = tuple(count_limit(rows, limit, selected) for limit in limits)
-    own = rows.weights[rows.positive]
-    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, float(own.sum() ** 2 / (own @ own)))
+    weights = rows.weights[rows.positive]
+    positives = float(weights.sum() ** 2 / (weights @ weights))
+    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, positives)
 
 
 def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
     """Count the events of a ratio in the compared groups."""
     label, of_selected = RATIOS[limit.ratio].label, RATIOS[limit.ratio].of_selected
     counted = np.ones_like(rows.positive) if label is None else rows.positive == bool(label)
-    codes, places = rows.codes[limit.attribute], list(limit.compared)
+    codes, places = rows.groups[limit.attribute], list(limit.compared)
 
     def total(of: Bools, power: Floats) -> Floats:
         sums: Floats = np.bincount(codes[of], power[of], minlength=max(places) + 1).astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -9,21 +10,24 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count, seed_from
-from fado._compat import get_tags
+from fado._checks import (
+    MOST_ROWS,
+    check_choice,
+    check_classifier,
+    check_count,
+    check_instance,
+    seed_from,
+)
+from fado._compat import get_tags, is_regressor
 from fado._messages import warn_user
 from fado._typing import Floats
-from fado.aim._learning import (
-    check_both_labels,
-    check_confidence,
-    check_regressor,
-    read_lines,
-    two_classes,
-)
-from fado.aim._lines import chance_of_showing, log_factors_frame
-from fado.aim._scores import default_student, gather, tell_facts, with_test_rows
-from fado.aim._weights import search_weights
-from fado.engine import weights_refused
+from fado.aim._card import describe, with_figures, with_test_rows
+from fado.aim._choose import aim_scores, aim_student, default_student
+from fado.aim._folds import Folds
+from fado.aim._groups import check_both_labels, two_classes
+from fado.aim._lines import chance_of_showing, check_confidence, read_lines
+from fado.aim._weights import aim_weights
+from fado.engine import Scorer, weights_refused
 from fado.metrics import Budget, predicted_positive
 from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
@@ -177,6 +181,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "unknown": True,
         "validation": True,
     }
+    scorer_: Scorer
     reached_: bool
     reason_: str
     threshold_: float
@@ -270,7 +275,9 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             few rows for any model to reach it with this confidence; if groups are too small to be compared;
             if a protected attribute is unknown in some rows.
         """
-        asked = self._check_settings()
+        import pandas as pd
+
+        required = self._check_settings()
         problem = read_problem(
             X,
             y,
@@ -290,41 +297,44 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if refused is not None and (sample_weight is not None or self.by == "weights"):
             raise ValueError(f'{refused}: use another estimator, or `by="scores"` without weights.')
         warn_of_unknown(problem.protected)
-        seed = seed_from(self.random_state)
-        aim = gather(self, problem, validation, asked, seed)
-        missing = aim.missing_rows(all_folds=self.by == "scores")
-        if self.by == "weights":
-            aimed = search_weights(aim, self.max_fits)
-        else:
+        store = Folds(self, problem, validation, required, seed_from(self.random_state))
+        lines = store.lines
+        missing = lines.missing_rows(store.validated)
+        if missing:
+            too_few = lines.too_few(store.validated, missing)
+            warn_user(f"A confidence of {lines.confidence:g} is out of reach: {too_few}")
+        if self.by == "scores":
+            aimed = aim_scores(store)
+        elif self.by == "student":
             student = default_student(self.estimator) if self.student is None else self.student
-            aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
-        reason, point, lines = aimed.reason(missing), aimed.point, aimed.lines
-        metrics = lines.measure(aimed.rows.positive, aimed.scores, point.threshold, aimed.rows.weights)
-        metrics |= lines.lower_ends(point)
-        learnt = {
-            "scorer_": aimed.scorer,
-            "_learnt_sparse": problem.table.is_sparse,
-            "classes_": np.asarray(labels.classes),
-            "_positive": labels.positive or 0,
-            "_labels": labels.pair,
-            "reached_": aimed.reached,
-            "reason_": reason,
-            "threshold_": point.threshold if aimed.threshold is None else aimed.threshold,
-            "metrics_": metrics,
-            "path_": lines.frame(aimed.points, aimed.chosen),
-            "log_factors_": log_factors_frame(lines, point),
-            "decision_scores_": aimed.decision_scores,
-            "group_predictability_": aimed.predictability,
-            "sample_weight_": aimed.sample_weight,
-            "n_fits_": aim.learner.n_fits,
-            "_lines": lines.without_rows(),
-            "_measured": (point.counts, len(aimed.rows.positive)),
-            "_untouched": (aimed.untouched, aimed.untouched_threshold(refitted=True)),
-            "_columns": summarize_columns(problem.table),
-        }
-        learnt["_facts"] = tell_facts(self, aimed, asked, problem, getattr(y, "name", None), learnt)
+            aimed = aim_student(store, student)
+        else:
+            aimed = aim_weights(store, self.max_fits)
+        point, known = aimed.point, aimed.predictability
+        if aimed.reached:
+            reason = lines.caveat(aimed.points[0], point, known)
+        else:
+            reason = lines.reason(
+                point, aimed.rows, predictability=known, each_alone=aimed.each_alone, missing=missing
+            )
+        metrics = lines.measure(aimed.rows, aimed.scores, point.threshold) | lines.lower_ends(point)
+        facts = describe(self, aimed, required, problem, getattr(y, "name", None), reason, store.n_fits)
+        path, columns = lines.frame(aimed.points, aimed.chosen), summarize_columns(problem.table)
         # Attributes are set at the very end: a fit that fails keeps those of an earlier one.
-        self.__dict__.update(learnt)
+        self.classes_ = np.asarray(labels.classes)
+        self.scorer_, self.threshold_ = aimed.scorer, aimed.threshold
+        self.reached_, self.reason_ = aimed.reached, reason
+        self.metrics_, self.path_ = metrics, path
+        self.log_factors_ = pd.DataFrame(
+            lines.log_factors(point.coefficients), columns=["attribute", "group", "negative", "positive"]
+        )
+        self.decision_scores_, self.sample_weight_ = aimed.decision_scores, aimed.sample_weight
+        self.group_predictability_, self.n_fits_ = known, store.n_fits
+        self._labels, self._positive = labels.pair, labels.positive or 0
+        self._is_sparse = problem.table.is_sparse
+        # For the card, whose figures are counted when it is needed.
+        self._facts, self._columns, self._is_positive = facts, columns, labels.is_positive
+        self._aimed = replace(aimed, rows=replace(aimed.rows, group_probabilities=()))
         note_features(self, problem.table)
         if reason:
             warn_user(reason)
@@ -336,7 +346,10 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.group_estimator is not None:
             check_classifier("group_estimator", self.group_estimator)
         if self.student is not None:
-            check_regressor(self.student)
+            student = self.student
+            check_instance("student", student)
+            if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
+                raise TypeError(f"`student` must be a regressor, which predicts scores, got {student!r}.")
         check_choice("by", self.by, WAYS)
         check_choice("attributes", self.attributes, ("crossed", "each"))
         check_min_group_size(self.min_group_size)
@@ -372,7 +385,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"X has {table.n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        if self._learnt_sparse and not table.is_sparse:
+        if self._is_sparse and not table.is_sparse:
             from scipy.sparse import csr_matrix
 
             table = Table.from_input(csr_matrix(np.asarray(X, dtype=np.float64)))
@@ -408,12 +421,14 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             The probability; NaN if there are no groups to compare.
         """
         check_is_fitted(self)
-        (counts, n_validated), lines = self._measured, self._lines
-        share = check_count("n_rows", n_rows, 1, MOST_ROWS) / n_validated
+        lines, aimed = self._aimed.lines, self._aimed
+        share = check_count("n_rows", n_rows, 1, MOST_ROWS) / len(aimed.rows.positive)
         if not lines.limits:
             return float("nan")
-        every = [limit.line for limit in lines.limits]
-        return chance_of_showing(counts, every, share, seed=lines.seed, allowance=lines.allowance)
+        required = [limit.line for limit in lines.limits]
+        return chance_of_showing(
+            aimed.point.counts, required, share, seed=lines.seed, allowance=lines.allowance
+        )
 
     def to_model(self, test: Any = None) -> ChosenModel:
         """Give the fitted model with its threshold and its card, ready to be saved.
@@ -430,13 +445,13 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             ``save(directory)`` writes it, and `fado.load_model` reads it.
         """
         check_is_fitted(self)
-        labels, facts = self._labels, self._facts
+        aimed = self._aimed
+        facts = with_figures(self._facts, aimed, self._is_positive, self.metrics_)
         if test is not None:
-            models = (self.scorer_, self.threshold_), self._untouched
-            facts = with_test_rows(facts, self._lines, self.attributes, test, labels, *models)
+            facts = with_test_rows(facts, aimed, self.attributes, test, self._labels)
         return ChosenModel(
             self.scorer_,
-            classes=labels,
+            classes=self._labels,
             threshold=self.threshold_,
             metrics=self.metrics_,
             facts=facts,
@@ -448,8 +463,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags.multi_class = False
-        own = get_tags(self.estimator).input_tags
-        tags.input_tags.allow_nan, tags.input_tags.sparse = own.allow_nan, own.sparse
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
 from fado._typing import Floats
-from fado.aim._curve import Counts, Knowledge, Limit, Point, Rows, count_limit, curve_points
-from fado.aim._learning import nearness, read_lines
+from fado.aim._curve import Counts, Limit, Point, Rows, count_limit, curve_points
+from fado.aim._folds import nearness
+from fado.aim._lines import read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
 from fado.interventions import BaseScoreIntervention, EvaluatedRows, KnownRows, Setting, register_intervention
 from fado.metrics import RATIO_NAMES, Budget, best_first
@@ -20,44 +20,6 @@ RATIO = Setting(
     "ratio", "choice", "fpr_ratio", "ratios", RATIO_NAMES, help="The ratio that must reach the line."
 )
 AT_LEAST = Setting("at_least", "line", 0.8, "lines", help="The line: the lowest ratio that is accepted.")
-
-
-def lines_of(ratio: Any, at_least: Any = 0.8, argument: str = "ratio") -> dict[str, float]:
-    """Do what `read_lines` does, also for a text of several ratios.
-
-    Parameters
-    ----------
-    ratio : str or mapping of str to float
-        As for `read_lines`; or text such as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
-    at_least : float
-        The line of a ratio that is given without one.
-    argument : str
-        What messages call the ratios.
-
-    Examples
-    --------
-    >>> lines_of("fpr_ratio")
-    {'fpr_ratio': 0.8}
-    >>> lines_of("fpr_ratio=0.8, tpr_ratio", 0.7)
-    {'fpr_ratio': 0.8, 'tpr_ratio': 0.7}
-    """
-    if not isinstance(ratio, str) or not ("=" in ratio or "," in ratio):
-        return read_lines(ratio, at_least, argument)
-    pairs = [part.partition("=") for part in ratio.split(",")]
-    names = [name.strip() for name, _, _ in pairs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"`{argument}` names {twice!r} twice: give it one line.")
-    lines = {name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}
-    return read_lines(lines, None, argument)
-
-
-def _number(text: str) -> Any:
-    """Read a line; text that is not a number is returned, and refused later."""
-    try:
-        return float(text)
-    except ValueError:
-        return text.strip()
 
 
 def count_events(
@@ -107,7 +69,7 @@ class _Aimed(BaseScoreIntervention):
         self.at_least = at_least
 
     def _check_settings(self) -> None:
-        lines_of(self.ratio, self.at_least)
+        read_lines(self.ratio, self.at_least)
 
     def _known(self, rows: EvaluatedRows) -> KnownRows:
         """Give the rows on which the point is selected."""
@@ -121,31 +83,32 @@ class _Aimed(BaseScoreIntervention):
         points = self.points(rows)
         if self.demand is not None:
             return min(points, key=lambda point: abs(point.demand - float(self.demand or 0.0)))
-        lines = list(lines_of(self.ratio, self.at_least).values())
-        ratios = np.nan_to_num([[own.ratio for own in point.counts] for point in points])
+        lines = list(read_lines(self.ratio, self.at_least).values())
+        ratios = np.nan_to_num([[counts.ratio for counts in point.counts] for point in points])
         shares = (ratios / lines).min(axis=1)
         rates = np.array([point.tpr for point in points])
         return points[best_first(rates, shares, shares >= 1, keep_first=True)[0]]
 
     def points(self, rows: EvaluatedRows) -> list[Point]:
         """Give the whole curve: the untouched point first, the most equal one last."""
-        lines = lines_of(self.ratio, self.at_least)
+        lines = read_lines(self.ratio, self.at_least)
         if rows.n_compared < 2:
             raise ValueError("There are no two groups that are large enough to be compared.")
 
         def make() -> list[Point]:
             known = self._known(rows)
             return curve_points(
-                Knowledge(known.scores, (known.group_probabilities,), known.weights),
-                Rows(known.positive, (known.groups,), known.weights),
+                Rows(
+                    known.positive, (known.groups,), known.weights, known.scores, (known.group_probabilities,)
+                ),
                 [Limit(0, ratio, tuple(range(rows.n_compared)), line) for ratio, line in lines.items()],
                 self._budget(rows),
                 rows.seed,
             )
 
         name = (type(self).__name__, tuple(lines.items()))
-        found: list[Point] = rows.once(name, make)
-        return found
+        points: list[Point] = rows.once(name, make)
+        return points
 
 
 @register_intervention("aimed", settings=[RATIO, AT_LEAST], shape="cross", colour="#c0392b")

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from fado._checks import seed_from
 from fado._typing import Floats
-from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_scores
-from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
-from fado.aim._lines import Lines
+from fado.aim._curve import Point, Rows, curve_points, decision_scores
+from fado.aim._groups import Attribute, find_attributes, two_classes, weights_of
+from fado.aim._lines import Lines, check_confidence, read_lines
 from fado.metrics import Budget, predicted_positive
 from fado.tabular import MIN_GROUP_SIZE, Problem, check_min_group_size, group_rows, read_problem
 from fado.valuation import Valuation
@@ -111,7 +111,7 @@ def trade_off(
     0   0.47   0.29  0.26
     21  0.40   0.99  0.89
     """
-    asked = read_lines(ratio, at_least)
+    required = read_lines(ratio, at_least)
     check_confidence(confidence)
     check_min_group_size(min_group_size)
     limit_of = Budget.read(budget, max_fpr)
@@ -133,12 +133,12 @@ def trade_off(
     if not problem.protected:
         raise ValueError("`sensitive_features` is needed: without groups there is no ratio.")
     two_classes(problem)
-    attributes = find_attributes(problem, None, "each", min_group_size)
+    attributes, _ = find_attributes(problem, None, "each", min_group_size)
     return trade_off_of(
         valuation,
         problem,
-        [own.compared for own in attributes],
-        lines=asked,
+        [attribute.compared for attribute in attributes],
+        lines=required,
         budget=limit_of,
         confidence=confidence,
         seed=seed_from(random_state),
@@ -175,48 +175,39 @@ def trade_off_of(
     seed : int
         The seed for drawing rows to find the curve on, if there are many.
     """
-    groups = [group_rows([variable]) for variable in problem.protected]
-    attributes = tuple(
-        Attribute(variable.name, own.names, own.titles, own.codes, own.codes, chosen, own.unknown)
-        for variable, own, chosen in zip(problem.protected, groups, compared, strict=True)
-    )
-    knowledge = _knowledge(valuation, problem, attributes)
-    known = np.flatnonzero(
-        np.isfinite(knowledge.positive)
-        & np.all([np.isfinite(own[0][:, 0]) for own in knowledge.groups], axis=0)
-    )
-    knowledge = knowledge.take(known)
-    asked = Lines.between(attributes, lines, confidence, budget, seed)
-    asked = asked.at([own.codes[known] for own in attributes])
-    rows = asked.rows(problem.labels.is_positive[known], knowledge.weights)
-    if not asked.limits:
+    pairs = zip(problem.protected, compared, strict=True)
+    attributes = tuple(Attribute(variable.name, group_rows([variable]), chosen) for variable, chosen in pairs)
+    rows = _predicted(valuation, problem, attributes)
+    given = [negative[:, 0] for negative, _ in rows.group_probabilities]
+    rows = rows.take(np.flatnonzero(np.isfinite([rows.scores, *given]).all(axis=0)))
+    required = Lines.between(attributes, lines, confidence, budget, seed)
+    if not required.limits:
         raise ValueError("There are no two groups to compare.")
-    points = curve_points(knowledge, rows, asked.limits, budget, seed)
-    frame = asked.frame(points, None).drop(columns="chosen")
-    frame[["tpr_change", "tpr_change_error"]] = _changes(points, knowledge, rows)
+    points = curve_points(rows, required.limits, budget, seed)
+    frame = required.frame(points, None).drop(columns="chosen")
+    frame[["tpr_change", "tpr_change_error"]] = _changes(points, rows.take(np.flatnonzero(rows.positive)))
     return frame
 
 
-def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> Floats:
-    """Give each point's change of the true-positive rate, and its standard error."""
-    positive = np.flatnonzero(rows.positive)
-    known, weights = knowledge.take(positive), rows.weights[positive]
+def _changes(points: Sequence[Point], rows: Rows) -> Floats:
+    """Give each point's change of the true-positive rate, that of these rows, and its standard error."""
+    weights = rows.weights
     decided = [
-        predicted_positive(decision_scores(known, point.coefficients), point.threshold).astype(np.float64)
+        predicted_positive(decision_scores(rows, point.coefficients), point.threshold).astype(np.float64)
         for point in points
     ]
-    found = []
-    for own in decided:
-        change = float(np.average(own - decided[0], weights=weights))
+    changes = []
+    for selected in decided:
+        change = float(np.average(selected - decided[0], weights=weights))
         # Where few decisions differ, one more row gained and one more lost keep the error from being too
         # small (Bonett and Price, 2012).
-        squares = weights**2 @ (own - decided[0] - change) ** 2 + 2 * np.mean(weights**2)
-        found.append((change, float(np.sqrt(squares)) / float(weights.sum())))
-    return np.array(found)
+        squares = weights**2 @ (selected - decided[0] - change) ** 2 + 2 * np.mean(weights**2)
+        changes.append((change, float(np.sqrt(squares)) / float(weights.sum())))
+    return np.array(changes)
 
 
-def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribute, ...]) -> Knowledge:
-    """Give the probabilities of the valuation, with groups as the attributes number them."""
+def _predicted(valuation: Valuation, problem: Problem, attributes: tuple[Attribute, ...]) -> Rows:
+    """Give the rows with the probabilities of the valuation, of groups as the attributes number them."""
     probabilities = valuation.probabilities or {}
     labels = problem.labels
     if probabilities["y"].shape[1] != 2:
@@ -229,7 +220,7 @@ def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribu
     both = [places[1 - positive], places[positive]]
     pairs = []
     names = [name for name in probabilities if name != "y"]
-    for variable, own in zip(problem.protected, attributes, strict=True):
+    for variable, attribute in zip(problem.protected, attributes, strict=True):
         name = variable.name
         if name not in probabilities and len(names) == len(attributes) == 1 and not problem.names_given:
             name = names[0]
@@ -238,20 +229,22 @@ def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribu
             raise ValueError(f"The valuation keeps no probabilities of {name!r}; it keeps those of {kept}.")
         known = probabilities[name]
         places = _places(valuation, name, known, variable.classes)
-        group_of = np.full(known.shape[2], own.n_classes)  # levels without rows belong to nobody
-        for code, group in {*zip(variable.labels.tolist(), own.codes.tolist(), strict=True)}:
-            group_of[places[int(code)]] = own.classes[group]
-        summed = np.zeros((2, len(known), own.n_classes + 1))
-        for level, number in enumerate(group_of):
+        class_of = np.full(known.shape[2], attribute.n_classes)  # levels without rows belong to nobody
+        numbers = attribute.training_classes.tolist()
+        for code, number in {*zip(variable.labels.tolist(), numbers, strict=True)}:
+            class_of[places[int(code)]] = number
+        summed = np.zeros((2, len(known), attribute.n_classes + 1))
+        for level, number in enumerate(class_of):
             summed[:, :, number] += known[:, both, level].T
         pairs.append((summed[0, :, :-1], summed[1, :, :-1]))
-    weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
-    return Knowledge(probabilities["y"][:, both[1]], tuple(pairs), weights)
+    groups = tuple(attribute.groups.codes for attribute in attributes)
+    scores = probabilities["y"][:, both[1]]
+    return Rows(labels.is_positive, groups, weights_of(problem), scores, tuple(pairs))
 
 
-def _places(valuation: Valuation, name: str, given: Floats, classes: tuple[Any, ...]) -> list[int]:
+def _places(valuation: Valuation, name: str, probabilities: Floats, classes: tuple[Any, ...]) -> list[int]:
     """Find the column of each class in the probabilities."""
-    width, known = given.shape[-1], valuation.classes.get(name)
+    width, known = probabilities.shape[-1], valuation.classes.get(name)
     if known is None:
         if width != len(classes):
             raise ValueError(
@@ -259,7 +252,7 @@ def _places(valuation: Valuation, name: str, given: Floats, classes: tuple[Any, 
                 f"{len(classes)}."
             )
         return list(range(width))
-    lacking = [own for own in classes if own not in known]
+    lacking = [label for label in classes if label not in known]
     if lacking:
         raise ValueError(f"{lacking[0]!r} of {name!r} is not among the classes that were valued.")
-    return [known.index(own) for own in classes]
+    return [known.index(label) for label in classes]

@@ -17,9 +17,10 @@ import numpy as np
 
 from fado._progress import tracked
 from fado._typing import Bools, Floats
+from fado.aim._choose import Aimed
 from fado.aim._curve import Coefficients, Point, point_of
+from fado.aim._folds import Folds, group_predictability
 from fado.aim._lines import Lines
-from fado.aim._scores import Aim, Aimed
 from fado.engine import Scorer, detach
 from fado.metrics import RATIOS, best_first
 
@@ -164,12 +165,17 @@ def _strength(step: Step) -> float:
     return max(step.log_factors) - min(step.log_factors)
 
 
-def search_weights(aim: Aim, max_fits: int) -> Aimed:
+def aim_weights(store: Folds, max_fits: int) -> Aimed:
     """Fit, measure and change the weights until the ratio reaches its line on validation data."""
-    learnt, table, lines, rows = aim.last_fold()
-    own, limits = lines.attributes[0], lines.limits
-    memberships, predictability = aim.memberships(learnt) if limits else (np.ones((0, 1)), 0.0)
-    untouched = ~own.compared[own.codes[learnt]]
+    train, table, rows = store.last_fold()
+    lines, limits, (attribute,) = store.lines, store.lines.limits, store.lines.attributes
+    memberships, predictability = np.ones((0, 1)), 0.0
+    if limits:  # rows' probabilities of groups, given features and label
+        _, known, _ = store.out_of_fold(store.deal(train), label=False)
+        negative, positive = known.group_probabilities[0]
+        memberships = np.where(known.positive[:, np.newaxis], positive, negative)
+        predictability = group_predictability(known, lines.attributes)
+    untouched = ~attribute.compared[attribute.groups.codes[train]]
     at_least, max_fits = (limits[0].line, max_fits) if limits else (1.0, 1)
     search = Search(at_least, by_bound=lines.confidence is not None, max_fits=max_fits)
     steps: list[Step] = []
@@ -178,33 +184,43 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
 
     def tried() -> Iterator[Floats]:
         """Give the log factors of every step: none at first, then what the steps before suggest."""
-        yield np.zeros(int(own.compared.sum()))
+        yield np.zeros(int(attribute.compared.sum()))
         while limits and (following := search.next(steps)) is not None:
             yield following
 
-    for log_factors in tracked(tried(), max_fits, what="steps", show=aim.learner.progress):
-        weights = np.ones(len(learnt))
+    for log_factors in tracked(tried(), max_fits, what="steps", show=store.progress):
+        weights = np.ones(len(train))
         if log_factors.any():
             weights = cell_weights(
                 np.append(log_factors, np.zeros(memberships.shape[1] - len(log_factors))),
                 memberships,
-                aim.problem.labels.is_positive[learnt],
-                sample_weight=aim.learner.weights_of(learnt),
+                store.problem.labels.is_positive[train],
+                sample_weight=store.weights(train),
                 untouched=untouched,
             )
-        scorer = detach(aim.learner.label_model(weights, learnt))
+        scorer = detach(store.fit_weighted(weights, train))
         scores = scorer.score(table)[:, 1]
-        point = point_of(scores, rows, limits, lines.budget, _shown(log_factors, own.n_classes))
+        point = point_of(scores, rows, limits, lines.budget, _shown(log_factors, attribute.n_classes))
         steps.append(_step(log_factors, point, lines))
         points.append(point)
         models[len(steps) - 1] = scorer, scores, weights
         chosen = search.best(steps)
         models = {place: models[place] for place in (0, chosen)}
-    full = np.zeros(aim.problem.n_rows)
-    full[learnt] = models[chosen][2]
-    (scorer, scores, _), (first, before, _), point = models[chosen], models[0], points[chosen]
-    found = Aimed(scorer, scores, first, before, point, points, chosen, rows, lines, predictability)
-    return replace(found, sample_weight=full)
+    (scorer, scores, weights), (first, before, _) = models[chosen], models[0]
+    return Aimed(
+        scorer=scorer,
+        untouched=first,
+        threshold=points[chosen].threshold,
+        untouched_threshold=points[0].threshold,
+        rows=replace(rows, scores=before),
+        scores=scores,
+        lines=lines,
+        points=points,
+        chosen=chosen,
+        point=points[chosen],
+        predictability=predictability,
+        sample_weight=store.spread(train, weights, 0.0),
+    )
 
 
 def _shown(log_factors: Floats, n_classes: int) -> Coefficients:
@@ -280,8 +296,8 @@ def cell_weights(
         rows = positive == label
         moved = rows if untouched is None else rows & ~untouched
         weights[rows] = 1.0
-        own = memberships[moved] @ factors
+        expected = memberships[moved] @ factors
         counted = None if sample_weight is None else sample_weight[moved]
-        if len(own) and (counted is None or counted.any()):
-            weights[moved] = own / np.average(own, weights=counted)
+        if len(expected) and (counted is None or counted.any()):
+            weights[moved] = expected / np.average(expected, weights=counted)
     return weights

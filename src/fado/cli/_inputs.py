@@ -266,12 +266,12 @@ def read_aimed(
     test_fraction: float | None,
 ) -> tuple[dict[str, float], Budget, dict[str, Inputs]]:
     """Read the lines of ratios, the budget, and the training, validation and test data."""
-    from fado.aim import check_confidence, check_line, lines_of
+    from fado.aim import check_confidence, check_line, read_lines
     from fado.models import check_directory
 
     check_line(at_least, "--at-least")
     check_confidence(confidence)
-    lines = lines_of(", ".join(ratio or ["fpr_ratio"]), at_least, "--ratio")
+    lines = read_lines(", ".join(ratio or ["fpr_ratio"]), at_least, "--ratio")
     budget = read_budget(limits) or Budget.read(None)
     named = [part for part, values in parts.items() if values]
     if named and split is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado._messages import insert_parameters
-from fado.aim import check_line, demands_of, lines_of, read_rows_apart
+from fado.aim import check_line, demands_of, read_lines, read_rows_apart
 from fado.experiment._config import (
     GIVEN,
     Config,
@@ -173,7 +173,7 @@ def find_frontier(
     >>> best.predict_proba(X[:3]).shape
     (3, 2)
     """
-    asked = lines_of(ratio, 0.8)
+    asked = read_lines(ratio, 0.8)
     check_count("max_fits", max_fits, 2, MOST_FITS)
     sought = _lines(lines)
     limit = Budget.read(budget, max_fpr)

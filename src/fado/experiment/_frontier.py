@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fado._typing import Floats
-from fado.aim import lines_of
+from fado.aim import read_lines
 from fado.experiment._bench import Bench, Measuring
 from fado.experiment._config import Config
 from fado.experiment._data import Data
@@ -153,8 +153,8 @@ class Frontier:
         if at_least is None:
             return self.lines
         if not isinstance(at_least, Mapping):
-            return {ratio: lines_of(ratio, at_least)[ratio] for ratio in self.lines}
-        lines = lines_of(at_least)
+            return {ratio: read_lines(ratio, at_least)[ratio] for ratio in self.lines}
+        lines = read_lines(at_least)
         if lines.keys() != self.lines.keys():
             raise ValueError(
                 f"`at_least` must have a line for each of {', '.join(self.lines)}, got {', '.join(lines)}."
@@ -346,7 +346,7 @@ def fit_best_of(
             "`evaluation.groups` compares the groups of each attribute, but the lines of a model are between "
             'crossed groups: run the experiment with `evaluation.groups = "crossed"`.'
         )
-    lines = lines_of(ratio, at_least)
+    lines = read_lines(ratio, at_least)
     _check_estimator(results.config, estimator)
     with results.opened() as store:
         rows = same_data(store, results.config, data)
