@@ -13,7 +13,7 @@ from fado.aim import trade_off
 from fado.cli._app import build_app
 from fado.experiment import Experiment
 from fado.interventions import FairlearnGrid
-from fado.valuation import forecast_removals
+from fado.valuation import removal_effects
 
 pytestmark = pytest.mark.filterwarnings("ignore:Protected attribute 'z' is unknown")
 
@@ -101,7 +101,9 @@ def of_influence(z):
     rows = X[["high"]]
     validation = rows, Y, z["sensitive_features"]
     settings = {"max_fpr": 0.1, "n_jobs": 1, "random_state": 0, "parts": [[0]]}
-    frame = forecast_removals(LGBMClassifier(**SETTINGS), rows, Y, **z, validation=validation, **settings)
+    values = fado.Valuation.from_values({"y": HIGH, "z": HIGH})
+    model = LGBMClassifier(**SETTINGS)
+    frame = removal_effects(values, model, rows, Y, **z, validation=validation, **settings)
     return frame.set_index("column")["metric"]["z"]
 
 

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fado import KNNShapley, OutOfBagEntropy
 from fado.tabular import Variable
-from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
 
 
 def draw(n_rows, n_bags, fraction, strata=None, seed=0):
@@ -118,20 +119,12 @@ def test_what_is_no_fraction_is_refused(fraction):
 
 
 def test_more_bags_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr("fado.valuation._bags._memory", lambda: 8_000_000_000)
-    check_memory(1_000_000, 2_000)
-    with pytest.raises(ValueError, match=r"need 8\.0 GB .* there are 8\.0: use at most 2,000 bags"):
-        check_memory(1_000_000, 2_001)
-    monkeypatch.setattr("fado.valuation._bags._memory", lambda: None)
-    check_memory(1_000_000, 100_000)
-
-
-def test_memory_is_what_is_free_to_the_control_group(monkeypatch):
-    """And not what the machine has: in a container of 100 MB, 100 bags of a million rows are too many."""
-    monkeypatch.setattr("fado.valuation._bags.free_memory", lambda: 100_000_000)
-    with pytest.raises(ValueError, match=r"need 0\.4 GB of memory and there are 0\.1: use at most 25 bags"):
-        check_memory(1_000_000, 100)
-    check_memory(1_000_000, 25)
+    """Memory is what is free to the control group, and not what the machine has."""
+    monkeypatch.setattr("fado._memory.free_memory", lambda: 7_999)
+    X, y = np.zeros((200, 1)), np.arange(200) % 2
+    for valuator in (OutOfBagEntropy(n_bags=10), KNNShapley(n_bags=10)):
+        with pytest.raises(ValueError, match=r"`n_bags=10` of 200 rows would take at least 8\.0 KB"):
+            valuator.fit(X, y)
 
 
 def test_an_empty_side_is_refused():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from fado.tabular import Variable
-from fado.valuation._probabilities import Moments, label_probability, normalised_entropy, what_is_wrong
+from fado.valuation._probabilities import Moments, normalised_entropy, what_is_wrong
 
 TWO = Variable("z", "classes", np.array([0, 1, 1]), ("a", "b"))
 THREE = Variable("z", "classes", np.array([0, 1, 2]), ("a", "b", "c"))
@@ -55,11 +55,6 @@ def test_equals_scipy(n_classes):
     p = np.random.default_rng(n_classes).dirichlet(np.ones(n_classes), size=50)
     expected = entropy(p, base=2, axis=1) / np.log2(n_classes)
     np.testing.assert_allclose(normalised_entropy(p), expected, rtol=0, atol=1e-12)
-
-
-def test_label_probability():
-    p = np.array([[0.2, 0.8], [0.7, 0.3]])
-    np.testing.assert_allclose(label_probability(p, np.array([0, 1])), [0.2, 0.3])
 
 
 # --- averages over models

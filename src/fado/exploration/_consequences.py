@@ -38,7 +38,7 @@ from fado.exploration._rows import INFLUENCE, MOST_SLICES
 from fado.exploration._slices import BinnedColumn
 from fado.metrics import RATIOS, Budget, predicted_positive
 from fado.tabular import Problem, column_from, deal_rows, variable_from
-from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
+from fado.valuation import TreeInfluence, forecast_changes, readable_estimator
 
 # decisions, performance and what negatives do to it by the threshold, of shape (repeats, validation rows)
 Decided = tuple[Floats, Floats, Floats]
@@ -257,7 +257,7 @@ class Consequences:
         found = np.full((len(parts), 2), np.nan)
         if there:
             fairness, performance, max_fpr = self.goal
-            told = forecast_problem(
+            changes = forecast_changes(
                 self._ranking(),
                 self._problem.take(held),
                 self._problem.take(search),
@@ -269,7 +269,7 @@ class Consequences:
                 workers=self._workers,
             )
             for place, column in enumerate((name, "y")):
-                found[there, place] = told.loc[told["column"] == column, "predicted"]
+                found[there, place] = changes[column]
         return np.nan_to_num(found, nan=-np.inf)
 
     def _plan(

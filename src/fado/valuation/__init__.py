@@ -20,8 +20,8 @@ from fado.valuation._saved import read_lazily as read_lazily
 from fado.valuation._stability import read_stability as read_stability
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy, ValuationModels, load_models
 from fado.valuation.entropy import digest_of_target as digest_of_target
-from fado.valuation.influence import TreeInfluence, forecast_removals
-from fado.valuation.influence import forecast_problem as forecast_problem
+from fado.valuation.influence import TreeInfluence
+from fado.valuation.influence import forecast_changes as forecast_changes
 from fado.valuation.influence import readable_estimator as readable_estimator
 from fado.valuation.large import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.online import OnlineEntropy
@@ -45,7 +45,6 @@ __all__ = [
     "ValuationModels",
     "VariableNote",
     "compare_effects",
-    "forecast_removals",
     "load_models",
     "make_valuator",
     "plan_files",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from numbers import Real
 
@@ -11,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_count
-from fado._memory import free_memory
 from fado._typing import Integers
 from fado.tabular import Problem, Variable
 
 MOST_BAGS = 100_000
-_BYTES = 4  # of a row's position
+BYTES = 4  # of a row's position in a bag
 
 
 def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "rows") -> None:
@@ -46,27 +44,6 @@ def units_of(problem: Problem) -> tuple[int, str]:
     if problem.blocks is None:
         return problem.n_rows, "rows"
     return int(problem.blocks.max()) + 1, "groups of rows"
-
-
-def check_memory(n_rows: int, n_bags: int) -> None:
-    """Raise an error for more bags than fit into memory: a bag keeps the position of every row."""
-    needed, there = n_rows * n_bags * _BYTES, _memory()
-    if there is not None and needed > there:
-        raise ValueError(
-            f"`n_bags={n_bags}` of {n_rows:,} rows need {needed / 1e9:,.1f} GB of memory and there are "
-            f"{there / 1e9:,.1f}: use at most {int(there // (n_rows * _BYTES)):,} bags."
-        )
-
-
-def _memory() -> int | None:
-    """Return the free bytes, or all there are; None if the system reports neither."""
-    free = free_memory()
-    if free is not None:
-        return free
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def strata_of(variables: Sequence[Variable], unseen_fraction: float) -> npt.NDArray[np.int64]:
@@ -99,26 +76,26 @@ def out_of_bag_sets(
     unseen_fraction: float,
     strata: npt.NDArray[np.int64],
     generator: np.random.Generator,
-    blocks: npt.NDArray[np.int64] | None = None,
+    row_groups: npt.NDArray[np.int64] | None = None,
 ) -> list[Integers]:
     """Draw the out-of-bag rows of every bag.
 
     Consecutive bags tile one permutation of the rows after another, so every row is left out equally often,
     give or take one, and never twice in one bag. Each permutation spreads every stratum evenly, so a bag's
-    share of a stratum is the stratum's own share to about one row.
+    share of a stratum is the stratum's share to about one row.
 
-    With `blocks`, rows that belong together are left out together: the same is done with blocks instead of
-    rows, each in the stratum of its first row.
+    With `row_groups`, rows that belong together are left out together: the same is done with these groups
+    instead of rows, each in the stratum of its first row.
 
     Returns
     -------
     list of ndarray
         Sorted row positions, one array per bag.
     """
-    if blocks is not None:
-        _, first = np.unique(blocks, return_index=True)
+    if row_groups is not None:
+        _, first = np.unique(row_groups, return_index=True)
         units = out_of_bag_sets(len(first), n_bags, unseen_fraction, _renumbered(strata[first]), generator)
-        return [np.flatnonzero(np.isin(blocks, left_out)).astype(np.int32) for left_out in units]
+        return [np.flatnonzero(np.isin(row_groups, left_out)).astype(np.int32) for left_out in units]
     edges = np.rint(np.arange(n_bags + 1) * (n_rows * unseen_fraction)).astype(np.int64)
     edges[-1] = max(edges[-1], n_rows)  # n_bags * unseen_fraction may be 1 only up to rounding
     stream = _stream(n_rows, strata, generator)

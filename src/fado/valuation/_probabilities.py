@@ -107,11 +107,6 @@ def entropies_of(
     return values, probabilities
 
 
-def label_probability(probabilities: Floats, codes: npt.NDArray[np.integer]) -> Floats:
-    """Pick from every row the probability of its own label."""
-    return probabilities[np.arange(len(codes)), codes]
-
-
 def log_losses(probability: npt.NDArray[np.floating]) -> Floats:
     """Return the log-loss of every row, from the probability of its own label, clipped as scikit-learn does.
 
@@ -158,7 +153,7 @@ def row_statistics(
         return values, np.full(len(predicted), np.nan)
     if not classes:
         return values, np.abs(predicted - labels)
-    probability = label_probability(predicted, np.maximum(labels, 0))
+    probability = predicted[np.arange(len(labels)), np.maximum(labels, 0)]
     if (labels < 0).any():
         probability = np.where(labels == UNSEEN, 0.0, np.where(labels == NOT_GIVEN, np.nan, probability))
     return values, probability

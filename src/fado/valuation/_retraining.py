@@ -95,7 +95,6 @@ def retraining_check(
     See Also
     --------
     fado.valuation.removal_effects : The predicted and measured change of each part.
-    fado.valuation.forecast_removals : A prediction for LightGBM without training again.
 
     Examples
     --------
@@ -157,7 +156,6 @@ def removal_effects(
     See Also
     --------
     fado.valuation.retraining_check : Compare values with the measured changes.
-    fado.valuation.forecast_removals : Predict without training.
     """
     import pandas as pd
 

@@ -1,10 +1,8 @@
-"""Fits: the pace of the default models, the order in which fits begin, and what is told of them."""
+"""Fits: the pace of the default models, and what is told of them."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -17,10 +15,8 @@ from fado.valuation.entropy import _fits, _out_of_bag
 from fado.valuation.entropy._fits import (
     LossCurve,
     choose_pace,
-    longest_first,
     n_pacing_bags,
     sum_losses,
-    trees_grown,
 )
 
 RNG = np.random.default_rng(0)
@@ -99,7 +95,7 @@ def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
     assert not curve(np.array([[0.9, 0.1], [0.1, 0.9]]))
     assert [curve(np.array([[0.8, 0.2], [0.2, 0.8]])) for _ in range(3)] == [False, False, True]
-    assert trees_grown(curve.losses) == 20
+    assert len(curve.losses) == 5  # before any tree, and after 5, 10, 15 and 20
 
 
 def losses_with_the_lowest_after(n_trees, most=40):
@@ -181,26 +177,6 @@ def test_zeros_and_a_level_in_most_rows_are_usual():
     assert many_usual_values(DenseColumns(zeros.columns))
     assert many_usual_values(DenseColumns(one_level.columns))
     assert not many_usual_values(DenseColumns(Table.from_input(X).columns))
-
-
-# --- the order in which fits begin
-
-
-@given(st.lists(st.sampled_from(["y", "age", "sex"]), max_size=30), st.data())
-def test_every_fit_begins_once_and_those_of_a_variable_in_their_order(variables, data):
-    durations, given_out = {}, []
-    for place in longest_first(variables, durations):
-        given_out.append(place)
-        if data.draw(st.booleans()):
-            durations.setdefault(variables[place], []).append(data.draw(st.floats(0.1, 10.0)))
-    assert sorted(given_out) == list(range(len(variables)))
-    for variable in set(variables):
-        own = [place for place in given_out if variables[place] == variable]
-        assert own == sorted(own)
-
-
-def test_while_one_variable_is_not_known_the_longest_queue_goes_first():
-    assert list(longest_first(["y", "z", "z", "z"], {"y": [100.0]})) == [1, 2, 0, 3]
 
 
 # --- what is told of what they learnt

@@ -68,8 +68,9 @@ def test_of_folds_the_mean_of_what_each_would_give(folded):
     share = (Y == "yes").astype(float)
     sums = []
     for left_out in range(len(models)):
-        folded.models_._models = tuple(own for n, own in enumerate(models) if n != left_out)
-        sums.append(4 / 3 * folded.models_.by_label(Table.from_input(X), share).at(share)[:, 1])
+        folded.models_._models = (*models[:left_out], *models[left_out + 1 :])
+        effects = folded.models_.by_label(Table.from_input(X), share)
+        sums.append(4 / 3 * np.where(share, effects.positive[:, 1], effects.negative[:, 1]))
     folded.models_._models = models
     assert (np.isclose(sums, folded.valuation_["group"], rtol=1e-9, atol=1e-12).any(axis=0)).all()
     np.testing.assert_allclose(np.mean(sums, axis=0), valuation["group"], rtol=1e-9, atol=1e-12)
@@ -147,7 +148,7 @@ def test_workers_and_blocks_change_nothing(monkeypatch):
 
     rows, _, _ = made(500, seed=2)
     one = fitted(n_jobs=1).value(rows)
-    monkeypatch.setattr(_forests, "_BLOCK", 64)
+    monkeypatch.setattr(_forests, "_CHUNK", 64)
     pd.testing.assert_frame_equal(fitted(n_jobs=2).value(rows).values, one.values, check_exact=True)
 
 

@@ -6,7 +6,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fado import LinearUtility, TreeInfluence, UtilityAwarePrevalenceSampler, Valuation
+from fado.tabular import read_problem
 from fado.valuation import make_valuator, retraining_check
+from fado.valuation.influence._forests import Forests
 
 SMALL = {"n_estimators": 15, "num_leaves": 8}
 
@@ -137,21 +139,11 @@ def test_several_attributes_of_several_groups():
     np.testing.assert_array_equal(valuation["group"], values(validation=VALIDATION)["group"])
 
 
-def test_rows_of_a_block_are_validated_by_others(monkeypatch):
-    from fado.valuation.influence import _forests
-
-    seen = []
-    deal = _forests._deal_folds
-
-    def watched(*given):
-        seen.extend(deal(*given))
-        return seen
-
-    monkeypatch.setattr(_forests, "_deal_folds", watched)
-    blocks = np.arange(len(X)) // 10
-    values(groups=blocks)
-    for rows, validated in seen:
-        assert not set(blocks[rows]) & set(blocks[validated])
+def test_rows_that_belong_together_are_validated_by_others():
+    row_groups = np.arange(len(X)) // 10
+    problem = read_problem(X, Y, {"group": Z}, groups=row_groups)
+    for rows, validated in Forests(problem, None, None, 5, 0, 1).folds:
+        assert not set(row_groups[rows]) & set(row_groups[validated])
 
 
 def test_effects_serve_a_sampler():

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._messages import closest_names, list_names, warn_user
 from fado._typing import Floats
@@ -111,20 +110,12 @@ def is_given_away(variable: Variable, moments: Moments) -> bool:
     almost certain too. Continuous variables are never reported.
     """
     scored = np.flatnonzero(moments.count)
-    if not has_evidence(variable, scored):
+    if variable.kind != "classes" or not len(scored):
         return False
+    shares = np.bincount(variable.labels[scored]) / len(scored)
+    differ = float(1.0 - np.square(shares).sum())  # how often two random rows differ in class
     doubt = float(np.mean(1.0 - moments.label_probability[scored]))
-    return doubt <= _LEFT_OPEN * _disagreement(variable, scored)
-
-
-def has_evidence(variable: Variable, rows: npt.NDArray[np.integer]) -> bool:
-    """Return whether there are enough rows to conclude that features determine their classes."""
-    return variable.kind == "classes" and len(rows) * _disagreement(variable, rows) >= _EVIDENCE
-
-
-def _disagreement(variable: Variable, rows: npt.NDArray[np.integer]) -> float:
-    """Return the probability that two random rows differ in class."""
-    return float(1.0 - np.square(np.bincount(variable.labels[rows]) / max(len(rows), 1)).sum())
+    return len(scored) * differ >= _EVIDENCE and doubt <= _LEFT_OPEN * differ
 
 
 def warn_of_giveaways(variable: Variable, mean_value: float, columns: Sequence[str], gains: Floats) -> None:

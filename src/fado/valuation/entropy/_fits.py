@@ -10,12 +10,11 @@ learn.
 from __future__ import annotations
 
 import threading
-import time
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -37,7 +36,6 @@ from fado.tabular import Problem, Variable
 from fado.valuation._probabilities import (
     KeptModel,
     Moments,
-    label_probability,
     log_losses,
     row_statistics,
     what_is_wrong,
@@ -53,8 +51,7 @@ _NEARLY_ALL = 0.8  # of the trees: a model that needs more is not worth slowing 
 _STEEP = 0.03  # the part of what is learnt that the last few trees add where they are far too few
 
 
-@dataclass(frozen=True)
-class Bag:
+class Bag(NamedTuple):
     """The rows that a fit learns from and the rows it scores; None scores those it learnt from."""
 
     number: int
@@ -96,8 +93,7 @@ class Fit:
         return f"{type(self.estimator).__name__} on variable {self.variable.name!r} in bag {self.bag.number}"
 
 
-@dataclass(frozen=True)
-class FitResult:
+class FitResult(NamedTuple):
     """What a fit says of the rows that it scored.
 
     `model` and `probabilities` are there if they are wanted: the latter of shape (n, K) for the target, and
@@ -185,11 +181,11 @@ def run_fits(
 ) -> Iterator[tuple[Fit, FitResult]]:
     """Run every fit with the engine that honours its estimator, and yield fits and results in a fixed order.
 
-    The pace of the default models is selected first. Models that are kept leave their rows behind where they
-    were fitted.
+    The pace of the default models is selected first, and the variable whose fits take longest begins. Models
+    that are kept leave their rows behind where they were fitted.
     """
     table, target, cluster = problem.table, problem.target, cluster_executor()
-    beside = problem.sample_weight, keep_models, target if keep_probabilities else None
+    settings = problem.sample_weight, keep_models, target if keep_probabilities else None
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
     honoured = {key for key, estimator in estimators.items() if LightGBMEngine.supports(estimator, table)}
     native = [fit for fit in fits if id(fit.estimator) in honoured]
@@ -200,54 +196,41 @@ def run_fits(
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
         if cluster is None:  # workers elsewhere bin where the table arrives
             engine.prepare([fit.task(None) for fit in native])
-        shared = _Shared(engine, *beside)
-        executor: Executor = cluster or ThreadExecutor(workers)
+        shared, executor = _Shared(engine, *settings), cluster or ThreadExecutor(workers)
         if defaults and native[0].bag.out_of_bag is not None:
             native, done = _pace(native, shared, executor)
             yield from done
-        order = longest_first([fit.variable.name for fit in native], shared.durations)
-        yield from _run(native, order, shared, executor)
+        costs: Counter[str] = Counter()
+        for fit in native:
+            costs[fit.variable.name] += fit.estimator.n_estimators * max(1, len(fit.variable.classes) - 1)
+        native.sort(key=lambda fit: costs[fit.variable.name], reverse=True)
+        yield from _run(native, shared, executor)
     if generic:
         general = SklearnEngine(table, target)
         general.prepare([fit.task(None) for fit in generic])
-        executor = cluster or JoblibExecutor(workers)
-        yield from _run(generic, range(len(generic)), _Shared(general, *beside), executor)
+        yield from _run(generic, _Shared(general, *settings), cluster or JoblibExecutor(workers))
 
 
-@dataclass
-class _Shared:
+class _Shared(NamedTuple):
     """What all fits of an engine share; `labels` is the target if probabilities are kept."""
 
     engine: Engine
     sample_weight: Floats | None
     keep_models: bool
     labels: Variable | None
-    durations: dict[str, list[float]] = field(
-        default_factory=lambda: defaultdict(list)
-    )  # by variable, so far
 
 
-def _run(
-    fits: Sequence[Fit], order: Iterable[int], shared: _Shared, executor: Executor
-) -> Iterator[tuple[Fit, FitResult]]:
-    """Run fits in an order, and yield them with their results in that order.
+def _run(fits: Sequence[Fit], shared: _Shared, executor: Executor) -> Iterator[tuple[Fit, FitResult]]:
+    """Run fits, and yield them with their results in their order.
 
     The workers of a cluster get all fits at once, which share labels and bags, and then only numbers.
     """
-    begun: deque[Fit] = deque()
-
-    def numbers() -> Iterator[int]:
-        for number in order:
-            begun.append(fits[number])
-            yield number
-
     results: Iterator[FitResult | LostTask[Any]]
     if isinstance(executor, ThreadExecutor | JoblibExecutor):
-        results = executor.run(_learn, (fits[number] for number in numbers()), shared)
+        results = executor.run(_learn, fits, shared)
     else:
-        results = executor.run(_learn_listed, numbers(), (fits, shared))
-    for result in results:
-        fit = begun.popleft()
+        results = executor.run(_learn_listed, range(len(fits)), (fits, shared))
+    for fit, result in zip(fits, results, strict=True):
         if isinstance(result, LostTask):
             raise RuntimeError(
                 f"{fit} was lost with its workers ({result.reason}): check that they have enough memory, "
@@ -261,40 +244,8 @@ def _learn_listed(number: int, listed: tuple[Sequence[Fit], _Shared], stop: thre
     return _learn(fits[number], shared, stop)
 
 
-def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[float]]) -> Iterator[int]:
-    """Yield the positions of fits: those of the slowest variable first, once it is known, and in turn before.
-
-    Within a variable they keep their order, in which results are averaged; the order of variables does not
-    change values. Durations are read whenever a fit is asked for.
-
-    Examples
-    --------
-    >>> durations = {"y": [], "z": []}
-    >>> order = longest_first(["y", "y", "y", "z", "z", "z"], durations)
-    >>> next(order), next(order)
-    (0, 3)
-    >>> durations["y"].append(1.0), durations["z"].append(2.0)
-    (None, None)
-    >>> list(order)
-    [4, 5, 1, 2]
-    """
-    waiting: dict[str, deque[int]] = {}
-    for place, variable in enumerate(variables):
-        waiting.setdefault(variable, deque()).append(place)
-    while waiting:
-        known = {name: sum(times) / len(times) for name in waiting if (times := durations.get(name))}
-        if len(known) == len(waiting):
-            chosen = max(known, key=known.__getitem__)
-        else:
-            chosen = max(waiting, key=lambda variable: len(waiting[variable]))
-        yield waiting[chosen].popleft()
-        if not waiting[chosen]:
-            del waiting[chosen]
-
-
 def _learn(fit: Fit, shared: _Shared, stop: threading.Event | None) -> FitResult:
     """Run a fit and reduce its predictions to what is averaged; an error names the fit."""
-    start = time.perf_counter()
     task, variable, scored = fit.task(shared.sample_weight), fit.variable, fit.bag.scored
     curve = LossCurve(variable, scored) if fit.watched else None
     with _naming(fit):
@@ -303,7 +254,6 @@ def _learn(fit: Fit, shared: _Shared, stop: threading.Event | None) -> FitResult
     probabilities = None
     if shared.labels is not None and variable.kind == "classes":
         probabilities = _probabilities(fit, model, shared.labels)
-    shared.durations[variable.name].append(time.perf_counter() - start)
     training_mean = float("nan")
     if variable.kind == "continuous":
         training_mean = float(np.average(variable.labels[task.rows], weights=task.weights))
@@ -367,24 +317,22 @@ def _pace(
     variables = {fit.variable.name: fit.variable for fit in fits}
     n_bags = {name: n_pacing_bags(variable, unseen) for name, variable in variables.items()}
     first = [number for number, fit in enumerate(fits) if fit.bag.number < n_bags[fit.variable.name]]
-    watched = [replace(fit, watched=True) for fit in fits]
-    results = {
-        number: result
-        for number, (_, result) in zip(first, _run(watched, first, shared, executor), strict=True)
-    }
+    watched = [replace(fits[number], watched=True) for number in first]
+    done = dict(zip(first, _run(watched, shared, executor), strict=True))
     chosen = {}
     for name, estimator in {fit.variable.name: fit.estimator for fit in fits}.items():
-        curves = [result.losses for number, result in results.items() if fits[number].variable.name == name]
+        curves = [result.losses for fit, result in done.values() if fit.variable.name == name]
         chosen[name] = choose_pace(estimator, sum_losses(curves))
-    done, rest = [], []
+    results, rest = [], []
     for number, fit in enumerate(fits):
         paced = replace(fit, estimator=chosen[fit.variable.name], paced=True)
-        same = number in results and paced.estimator is fit.estimator
-        if same and trees_grown(results[number].losses) == fit.estimator.n_estimators:
-            done.append((paced, results[number]))
+        result = done[number][1] if number in done else None
+        whole = WATCHED_EVERY * (len(result.losses) - 1) == fit.estimator.n_estimators if result else False
+        if result is not None and whole and paced.estimator is fit.estimator:
+            results.append((paced, result))
         else:
             rest.append(paced)
-    return rest, done
+    return rest, results
 
 
 class LossCurve:
@@ -419,13 +367,14 @@ class LossCurve:
     def __call__(self, scores: Floats) -> bool:
         """Record the loss after a few more trees; return whether to stop growing."""
         self.losses.append(self._loss(scores[self._known]))
-        return trees_grown(self.losses) - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
+        return WATCHED_EVERY * (len(self.losses) - 1 - _lowest(self.losses)) >= _PATIENCE
 
     def _loss(self, predicted: Floats) -> float:
         if self._variable.kind == "continuous":
             return float(np.square(predicted - self._labels).sum())
         # a class that the bag lacks has no probability
-        return float(log_losses(label_probability(predicted, self._labels)).sum())
+        of_label = predicted[np.arange(len(self._labels)), self._labels]
+        return float(log_losses(of_label).sum())
 
 
 def n_pacing_bags(variable: Variable, bags: Sequence[Integers]) -> int:
@@ -436,11 +385,6 @@ def n_pacing_bags(variable: Variable, bags: Sequence[Integers]) -> int:
         informative -= int(np.bincount(variable.labels).max())
     unseen = np.cumsum([len(rows) for rows in bags]) * (informative / n_rows)
     return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
-
-
-def trees_grown(losses: Sequence[float] | Floats) -> int:
-    """Return how many trees there were when the last of the `losses` was recorded."""
-    return WATCHED_EVERY * (len(losses) - 1)
 
 
 def sum_losses(curves: Sequence[Sequence[float]]) -> Floats:
@@ -474,9 +418,9 @@ def choose_pace(model: Any, losses: Floats) -> Any:
     >>> slowed.n_estimators, slowed.learning_rate
     (30, 0.2)
     """
-    most, n_trees = model.n_estimators, trees_grown(losses)
     if len(losses) < 2:
         return model
+    most, n_trees = model.n_estimators, WATCHED_EVERY * (len(losses) - 1)
     best = max(WATCHED_EVERY * _lowest(losses), min(_FEWEST, most))
     if best == most == n_trees and losses[-2] - losses[-1] >= _STEEP * (losses[0] - losses[-1]):
         return clone(model).set_params(n_estimators=2 * most)

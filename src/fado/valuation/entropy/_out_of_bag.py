@@ -17,17 +17,12 @@ from fado._progress import tracked
 from fado.engine import default_estimators
 from fado.execution import n_workers
 from fado.tabular import Problem, Variable
-from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of, units_of
+from fado.valuation._bags import BYTES, check_bags, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
 from fado.valuation._probabilities import largest_known
 from fado.valuation._provenance import CLOSENESS, ENTROPY, SplitGains
 from fado.valuation._result import Valuation
-from fado.valuation.entropy._exclusions import (
-    has_evidence,
-    is_given_away,
-    variables_to_learn,
-    warn_of_giveaways,
-)
+from fado.valuation.entropy._exclusions import is_given_away, variables_to_learn, warn_of_giveaways
 from fado.valuation.entropy._fits import Bag, VariableResult, plan_fits, run_fits
 from fado.valuation.entropy._models import ValuationModels, keep_models
 
@@ -45,11 +40,10 @@ class EntropyValuator(BaseValuator):
 
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         n_workers(self.n_jobs)
-        self._check(problem)
+        bags = self._bags(problem, np.random.default_rng([seed, 0]))
         variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
         names, target = problem.table.names, problem.target
         estimators = self._models(problem.table.n_columns)
-        bags = self._bags(variables, problem.blocks, np.random.default_rng([seed, 0]))
         results = self._learn(problem, estimators, variables, bags, seed, final=True)
         given_away = [
             variable.name
@@ -140,14 +134,9 @@ class EntropyValuator(BaseValuator):
         jobs = {"n_jobs": self.n_jobs, "progress": self.progress}
         return models.value(X, y, sensitive_features, unknown=unknown, **jobs)
 
-    def _check(self, problem: Problem) -> None:
-        """Raise an error for settings that cannot work with these rows."""
-
     @abstractmethod
-    def _bags(
-        self, variables: Sequence[Variable], row_groups: Any, generator: np.random.Generator
-    ) -> list[Bag]:
-        """Return the rows of each bag."""
+    def _bags(self, problem: Problem, generator: np.random.Generator) -> list[Bag]:
+        """Return the rows of each bag; raise an error for settings that cannot work with these rows."""
 
     def _learn(
         self,
@@ -188,11 +177,7 @@ class EntropyValuator(BaseValuator):
         """Check attributes with models that have not seen a fifth of the rows: all are sure of seen rows."""
         strata, generator = strata_of(variables, _FIFTH), np.random.default_rng([seed, 2])
         unseen = out_of_bag_sets(problem.n_rows, 5, _FIFTH, strata, generator, problem.blocks)[0]
-        suspects = [
-            variable for variable in variables if variable.name in names and has_evidence(variable, unseen)
-        ]
-        if not suspects:
-            return []
+        suspects = [variable for variable in variables if variable.name in names]
         bag = Bag(0, np.delete(np.arange(problem.n_rows, dtype=np.int32), unseen), unseen)
         results = self._learn(problem, estimators, suspects, [bag], seed)
         return [name for name, result in results.items() if is_given_away(result.variable, result.moments)]
@@ -280,19 +265,15 @@ class OutOfBagEntropy(EntropyValuator):
     keep_models: bool = False
     keep_probabilities: bool = False
 
-    def _check(self, problem: Problem) -> None:
+    def _bags(self, problem: Problem, generator: np.random.Generator) -> list[Bag]:
         n_units, units = units_of(problem)
-        check_bags(n_units, self.n_bags, self.unseen_fraction, units)
-        check_memory(problem.n_rows, self.n_bags)
+        n_rows, fraction = problem.n_rows, self.unseen_fraction
+        check_bags(n_units, self.n_bags, fraction, units)
+        check_room_for(f"`n_bags={self.n_bags}` of {n_rows:,} rows", BYTES * n_rows * self.n_bags)
         if self.keep_probabilities:
             _check_probabilities(problem)
-
-    def _bags(
-        self, variables: Sequence[Variable], row_groups: Any, generator: np.random.Generator
-    ) -> list[Bag]:
-        n_rows = len(variables[0].labels)
-        strata, every = strata_of(variables, self.unseen_fraction), np.arange(n_rows, dtype=np.int32)
-        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator, row_groups)
+        strata, every = strata_of(problem.variables, fraction), np.arange(n_rows, dtype=np.int32)
+        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, fraction, strata, generator, problem.blocks)
         return [Bag(number, np.delete(every, unseen), unseen) for number, unseen in enumerate(self.bags_)]
 
 
@@ -343,10 +324,8 @@ class InBagEntropy(EntropyValuator):
     progress: bool = False
     keep_models: bool = False
 
-    def _bags(
-        self, variables: Sequence[Variable], row_groups: Any, generator: np.random.Generator
-    ) -> list[Bag]:
-        return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]
+    def _bags(self, problem: Problem, generator: np.random.Generator) -> list[Bag]:
+        return [Bag(0, np.arange(problem.n_rows, dtype=np.int32), None)]
 
 
 def _check_probabilities(problem: Problem) -> None:

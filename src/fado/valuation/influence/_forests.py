@@ -9,26 +9,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-from fado._checks import check_instance, seed_from
-from fado._messages import insert_parameters
+from fado._checks import check_instance
 from fado._typing import Floats, Integers
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
-from fado.execution import ThreadExecutor, n_workers
-from fado.tabular import Problem, Table, read_problem
+from fado.execution import ThreadExecutor
+from fado.tabular import Problem, Table
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of, units_of
-from fado.valuation._base import read_validation, target_pattern
+from fado.valuation._base import target_pattern
 from fado.valuation._new_rows import read_labels, table_of
 from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
-from fado.valuation._retraining import read_parts
-from fado.valuation._validation_rows import check_metrics, effect_valuation, read_validation_rows
+from fado.valuation._validation_rows import effect_valuation, read_validation_rows
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,
@@ -39,12 +37,8 @@ from fado.valuation.influence._effects import (
     leaf_values,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 FORMS = {"direct": direct_effects, "backward": backward_effects}
-_BLOCK = 2**15  # new rows whose effects by model and label are held at a time
+_CHUNK = 2**15  # new rows whose effects by model and label are held at a time
 _ALIASES = {
     "boosting_type": ("boosting_type", "boosting", "boost"),
     "subsample": ("bagging_fraction", "subsample"),
@@ -52,59 +46,55 @@ _ALIASES = {
 }
 
 
-def readable_estimator(given: Any, table: Table) -> Any:
+def readable_estimator(estimator: Any, table: Table) -> Any:
     """Return the estimator whose leaves are read, without class weights; refuse one that hides its rows.
 
     Parameters
     ----------
-    given : LGBMClassifier or None
+    estimator : LGBMClassifier or None
         None is one with LightGBM's own settings.
     table : Table
         The features.
     """
     from lightgbm import LGBMClassifier
 
-    if given is None:
+    if estimator is None:
         return LGBMClassifier()
-    check_instance("estimator", given)
-    if type(given) is not LGBMClassifier:
+    check_instance("estimator", estimator)
+    if type(estimator) is not LGBMClassifier:
         raise TypeError(
-            f"`estimator` must be an LGBMClassifier, whose leaves are read, got {given!r}: for other models "
-            "use DataShapley or KNNShapley."
+            f"`estimator` must be an LGBMClassifier, whose leaves are read, got {estimator!r}: for other "
+            "models use DataShapley or KNNShapley."
         )
-    parameters = given.get_params()
-    for fault in _faults(parameters):
-        raise ValueError(f"`estimator` has {fault}.")
-    estimator = clone(given).set_params(class_weight=None)
-    if not LightGBMEngine.supports(estimator, table):
-        raise ValueError(
-            f"`estimator` has settings whose effect on the leaves is not known: {given!r}; leave them out."
-        )
-    return estimator
-
-
-def _faults(parameters: dict[str, Any]) -> list[str]:
-    """List the settings of a model that make the effects of rows unknown."""
-
-    def setting(name: str) -> Any:
-        names = _ALIASES.get(name, (name,))
-        return next((parameters[own] for own in names if parameters.get(own) is not None), None)
-
-    found = []
+    setting = estimator.get_params()
+    for name, aliases in _ALIASES.items():
+        setting[name] = next((setting[alias] for alias in aliases if setting.get(alias) is not None), None)
+    kind, strategy = setting["boosting_type"], setting.get("data_sample_strategy")
+    bagging = (setting["subsample_freq"] or 0) > 0 and (setting["subsample"] or 1.0) < 1.0
     hidden = "the rows of each tree are not known afterwards"
-    kind = setting("boosting_type")
-    if kind not in (None, "gbdt"):
-        found.append(f"`boosting_type={kind!r}`: {hidden}; use 'gbdt'")
-    if setting("data_sample_strategy") not in (None, "bagging"):
-        found.append(f"`data_sample_strategy={setting('data_sample_strategy')!r}`: {hidden}; leave it out")
-    if (setting("subsample_freq") or 0) > 0 and (setting("subsample") or 1.0) < 1.0:
-        found.append(f"bagging (`subsample={setting('subsample')}`): {hidden}; use `subsample=1.0`")
-    for name in ("is_unbalance", "path_smooth", "max_delta_step"):
-        if setting(name):
-            found.append(f"`{name}={setting(name)}`, which leaves do not show: leave it out")
-    if setting("scale_pos_weight") not in (None, 1, 1.0):
-        found.append("`scale_pos_weight`, which leaves do not show: use `class_weight` or `sample_weight`")
-    return found
+    unseen = {name: setting.get(name) for name in ("is_unbalance", "path_smooth", "max_delta_step")}
+    faults = {
+        f"`boosting_type={kind!r}`: {hidden}; use 'gbdt'": kind not in (None, "gbdt"),
+        f"`data_sample_strategy={strategy!r}`: {hidden}; leave it out": strategy not in (None, "bagging"),
+        f"bagging (`subsample={setting['subsample']}`): {hidden}; use `subsample=1.0`": bagging,
+        **{
+            f"`{name}={value}`, which leaves do not show: leave it out": value
+            for name, value in unseen.items()
+        },
+        "`scale_pos_weight`, which leaves do not show: use `class_weight` or `sample_weight`": (
+            setting.get("scale_pos_weight") not in (None, 1, 1.0)
+        ),
+    }
+    for fault, present in faults.items():
+        if present:
+            raise ValueError(f"`estimator` has {fault}.")
+    readable = clone(estimator).set_params(class_weight=None)
+    if not LightGBMEngine.supports(readable, table):
+        raise ValueError(
+            f"`estimator` has settings whose effect on the leaves is not known: {estimator!r}; leave them "
+            "out."
+        )
+    return readable
 
 
 class KeptForest(NamedTuple):
@@ -139,6 +129,8 @@ class Forests:
         Per model, the positions of the rows that it learns from, and of those that it is measured on.
     factors : ndarray or None
         By how much the estimator's class weights raise each row's weight.
+    forests : list of Forest
+        The models, once they are grown.
     """
 
     def __init__(
@@ -152,22 +144,28 @@ class Forests:
     ) -> None:
         self.estimator = readable_estimator(estimator, problem.table)
         self.factors: Floats | None = None
+        self._weights = problem.sample_weight
         if estimator is not None and estimator.class_weight is not None:
             labels = np.array(problem.labels.classes)[problem.labels.codes]
             self.factors = np.asarray(compute_sample_weight(estimator.class_weight, labels), dtype=np.float64)
-        self._weights = problem.sample_weight
-        if self.factors is not None:
             self._weights = self.factors if self._weights is None else self._weights * self.factors
         self._table = None if validation is None else validation.table
-        if validation is None:
-            self.folds = _deal_folds(problem, n_folds, seed)
+        every = np.arange(problem.n_rows, dtype=np.int32)
+        if validation is not None:
+            self.folds = [(every, np.arange(validation.n_rows, dtype=np.int32))]
         else:
-            every, theirs = (np.arange(own.n_rows, dtype=np.int32) for own in (problem, validation))
-            self.folds = [(every, theirs)]
+            unseen, generator = 1.0 / n_folds, np.random.default_rng([seed, 0])
+            n_units, units = units_of(problem)
+            check_bags(n_units, n_folds, unseen, units)
+            strata = strata_of(problem.variables, unseen)
+            if problem.sample_weight is not None:  # every fold gets rows that count
+                strata = 2 * strata + (problem.sample_weight > 0)
+            bags = out_of_bag_sets(problem.n_rows, n_folds, unseen, strata, generator, problem.blocks)
+            self.folds = [(np.delete(every, left_out), left_out) for left_out in bags]
         self._problem, self._seed = problem, seed
         self._engine = LightGBMEngine(problem.table, None, workers)
         self._executor = ThreadExecutor(workers)
-        self._forests: list[Forest] = []
+        self.forests: list[Forest] = []
 
     def grow(self) -> Iterable[Floats]:
         """Grow the models; yield the validation rows' probabilities, one fold after the other."""
@@ -177,59 +175,54 @@ class Forests:
                 self.estimator,
                 self._problem.target,
                 rows,
-                int(own) % 2**31,
+                int(seed) % 2**31,
                 validated if self._table is None else self._table,
                 None if self._weights is None else self._weights[rows],
             )
-            for (rows, validated), own in zip(self.folds, seeds, strict=True)
+            for (rows, validated), seed in zip(self.folds, seeds, strict=True)
         ]
         self._engine.prepare(tasks)
         for forest, scores in self._executor.run(_grow_forest, tasks, self._engine):
-            self._forests.append(forest)
+            self.forests.append(forest)
             yield scores
-
-    @property
-    def are_bare(self) -> bool:
-        """Whether no tree of any model splits anything."""
-        return all(tree.n_leaves == 1 for forest in self._forests for tree in forest.trees)
 
     def read_effects(self, slopes: Floats, form: str) -> Iterable[tuple[Floats, KeptForest]]:
         """Yield the effects of each fold's rows on metrics with these slopes, and the model without rows."""
 
         def read(number: int, shared: Any, stop: Any) -> tuple[Floats, KeptForest]:
-            (own, validated), forest = self.folds[number], self._forests[number]
-            trees, rows = self.read_trees(number)
-            told = FORMS[form](trees, rows, slopes[validated])
+            (rows, validated), forest = self.folds[number], self.forests[number]
+            trees, training = self.read_trees(number)
+            effects = FORMS[form](trees, training, slopes[validated])
             nobody = replace(forest, variable=forest.variable.take(np.zeros(0, dtype=np.intp)))
-            kept = KeptForest(nobody, rows.initial, told.responses, told.of_initial)
-            per_unit = 1.0 if self.factors is None else self.factors[own, np.newaxis]
-            return told.of_rows * per_unit, kept
+            kept = KeptForest(nobody, training.initial, effects.responses, effects.of_initial)
+            per_unit = 1.0 if self.factors is None else self.factors[rows, np.newaxis]
+            return effects.of_rows * per_unit, kept
 
         yield from self._executor.run(read, range(len(self.folds)))
 
     def read_trees(self, number: int) -> tuple[list[GrownTree], TrainingRows]:
         """Return the trees of a fold, with the leaves of rows, and the rows that they learnt from."""
-        (rows, validated), forest = self.folds[number], self._forests[number]
-        learnt = _training_rows(forest, self._problem.labels.is_positive[rows], self._weights, rows)
-        mine = self._engine.read_leaves(forest).read(rows)
-        theirs = self._engine.read_leaves(forest, self._table).read(validated)
+        (rows, validated), forest = self.folds[number], self.forests[number]
+        positive, parameters = self._problem.labels.is_positive[rows], forest.parameters
+        weights = None  # in LightGBM's own precision
+        if self._weights is not None:
+            weights = self._weights[rows].astype(np.float32).astype(np.float64)
+        from_average = bool(parameters.get("boost_from_average", True))
+        training = TrainingRows(
+            positive,
+            weights,
+            initial_score(positive, weights) if from_average else 0.0,
+            from_average,
+            rate=float(parameters["learning_rate"]),
+            l1=float(parameters.get("lambda_l1", parameters.get("reg_alpha", 0.0))),
+        )
+        leaves = self._engine.read_leaves(forest).read(rows)
+        validated_leaves = self._engine.read_leaves(forest, self._table).read(validated)
         values = [tree.values for tree in forest.trees]
-        values[0] = values[0] - learnt.initial
+        values[0] = values[0] - training.initial
         penalties = map(forest.leaf_penalties, forest.trees)
-        return [GrownTree(*own) for own in zip(values, penalties, mine, theirs, strict=True)], learnt
-
-
-def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Integers, Integers]]:
-    """Deal the rows into folds, each validated by a model that learns from the others."""
-    n_rows, blocks, unseen = problem.n_rows, problem.blocks, 1.0 / n_folds
-    n_units, units = units_of(problem)
-    check_bags(n_units, n_folds, unseen, units)
-    strata = strata_of(problem.variables, unseen)
-    if problem.sample_weight is not None:  # every fold gets rows that count
-        strata = 2 * strata + (problem.sample_weight > 0)
-    bags = out_of_bag_sets(n_rows, n_folds, unseen, strata, np.random.default_rng([seed, 0]), blocks)
-    every = np.arange(n_rows, dtype=np.int32)
-    return [(np.delete(every, left_out), left_out) for left_out in bags]
+        trees = zip(values, penalties, leaves, validated_leaves, strict=True)
+        return [GrownTree(*tree) for tree in trees], training
 
 
 def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> tuple[Forest, Floats]:
@@ -242,113 +235,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
     return model.forest, model.scores[:, 1]
 
 
-def _training_rows(
-    forest: Forest, positive: npt.NDArray[np.bool_], weights: Floats | None, rows: Integers
-) -> TrainingRows:
-    """Return what a model learnt from, and how, in LightGBM's own precision."""
-    own = None if weights is None else weights[rows].astype(np.float32).astype(np.float64)
-    parameters = forest.parameters
-    from_average = bool(parameters.get("boost_from_average", True))
-    return TrainingRows(
-        positive,
-        own,
-        initial_score(positive, own) if from_average else 0.0,
-        from_average,
-        rate=float(parameters["learning_rate"]),
-        l1=float(parameters.get("lambda_l1", parameters.get("reg_alpha", 0.0))),
-    )
-
-
-@insert_parameters()
-def forecast_removals(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    sensitive_features: Any = None,
-    unknown: Any = None,
-    validation: Any,
-    parts: Any,
-    performance: str = "tpr_at_fpr",
-    fairness: str = "fpr_ratio",
-    max_fpr: float = 0.05,
-    sample_weight: Any = None,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-) -> pd.DataFrame:
-    """Predict what removing parts of the rows would do to a LightGBM model, without training again.
-
-    One model is trained on all rows. For each part, the values of all leaves are computed again without its
-    rows, tree by tree, while the splits stay fixed. For a ratio, sums of `TreeInfluence` values predict as
-    well as this does. The performance does not change in proportion to what is removed; this predicts it
-    better.
-
-    Parameters
-    ----------
-    estimator : LGBMClassifier or None
-        The model, as `TreeInfluence` takes it.
-    X, y, sensitive_features
-        The rows that the model learns from.
-    {unknown}
-    validation : tuple of (X, y, sensitive_features)
-        Validation data, on which the model is measured.
-    parts : list of masks or of arrays of positions
-        The rows to remove, one part at a time.
-    performance, fairness, max_fpr
-        The metrics, as in `TreeInfluence`.
-    sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts in the fit, scaled to a mean of 1.
-    {random_state, n_jobs}
-
-    Returns
-    -------
-    DataFrame
-        One row per part and column: ``part``, ``rows`` (how many are removed), ``column`` ("y", or the
-        attribute), ``metric`` (its predicted value without them) and ``predicted`` (its predicted change).
-
-    See Also
-    --------
-    fado.valuation.removal_effects : Trains again, for any classifier.
-
-    Examples
-    --------
-    Half of the positives of "b" are removed. That raises the ratio.
-
-    >>> import numpy as np
-    >>> from fado.valuation import forecast_removals
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(2000, 2))
-    >>> z = np.where(X[:, 1] > 0, "b", "a")
-    >>> y = X[:, 0] + X[:, 1] + rng.normal(size=2000) > 1
-    >>> half = (z[:1000] == "b") & y[:1000] & (np.arange(1000) % 2 == 0)
-    >>> rows = {"sensitive_features": z[:1000]}
-    >>> rows["validation"] = X[1000:], y[1000:], z[1000:]
-    >>> predicted = forecast_removals(None, X[:1000], y[:1000], **rows, parts=[half])
-    >>> float(np.sign(predicted.set_index("column").loc["z", "predicted"]))
-    1.0
-    """
-    check_metrics(performance, fairness, max_fpr)
-    problem = read_problem(
-        X, y, sensitive_features, unknown=unknown, sample_weight=sample_weight, least_rows=2
-    )
-    if validation is None:
-        raise ValueError(
-            "`validation` is needed: data (X, y, sensitive_features) on which the model is measured."
-        )
-    return forecast_problem(
-        estimator,
-        problem.with_mean_weight_one(),
-        read_validation(validation, unknown),
-        [rows for _, rows in read_parts(parts, problem.n_rows)],
-        performance=performance,
-        fairness=fairness,
-        max_fpr=float(max_fpr),
-        seed=seed_from(random_state),
-        workers=n_workers(n_jobs),
-    )
-
-
-def forecast_problem(
+def forecast_changes(
     estimator: Any,
     problem: Problem,
     validation: Problem,
@@ -359,35 +246,46 @@ def forecast_problem(
     max_fpr: float,
     seed: int,
     workers: int,
-) -> pd.DataFrame:
-    """Predict what removing parts would do, like `forecast_removals`, for tables that have been read."""
-    import pandas as pd
+) -> dict[str, Floats]:
+    """Predict how much removing each part of the rows changes each metric, without training again.
 
-    validated = read_validation_rows(problem, validation, "forecast_removals")
+    One model learns from all rows. For each part, the values of all leaves are computed again without its
+    rows, tree by tree, while the splits stay fixed. Which slices are worth a retraining is decided so.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier or None
+        The model, as `TreeInfluence` takes it.
+    problem, validation : Problem
+        The rows that the model learns from, and those that it is measured on.
+    parts : sequence of ndarray
+        The positions of the rows to remove.
+    performance, fairness, max_fpr
+        The metrics, as in `TreeInfluence`.
+    seed, workers : int
+        Of the model, and how many parts are computed side by side.
+
+    Returns
+    -------
+    dict of str to ndarray
+        One number per part, under ``"y"`` and each attribute.
+    """
+    validated = read_validation_rows(problem, validation, "forecast_changes")
     forests = Forests(problem, estimator, validation, 1, seed, workers)
     _ = list(forests.grow())
-    trees, rows = forests.read_trees(0)
-    nothing = np.zeros(0, dtype=np.int32)
-    probabilities = _computed_anew(trees, rows, [nothing, *parts], validated.n_rows, workers)
-    measured = [validated.measure(own, performance, fairness, max_fpr) for own in probabilities]
-    table = [
-        {
-            "part": number,
-            "rows": len(parts[number]),
-            "column": column,
-            "metric": own[column],
-            "predicted": own[column] - measured[0][column],
-        }
-        for column in measured[0]
-        for number, own in enumerate(measured[1:])
-    ]
-    return pd.DataFrame(table, columns=["part", "rows", "column", "metric", "predicted"])
+    everything = [np.zeros(0, dtype=np.int32), *parts]
+    scores = scores_without(*forests.read_trees(0), everything, validated.n_rows, workers)
+    measured = [validated.measure(each, performance, fairness, max_fpr) for each in scores]
+    return {
+        column: np.array([figures[column] - before for figures in measured[1:]])
+        for column, before in measured[0].items()
+    }
 
 
-def _computed_anew(
+def scores_without(
     trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Integers], n_validated: int, workers: int
 ) -> list[Floats]:
-    """Return the validation rows' probabilities without each part."""
+    """Return the validation rows' probabilities without each part, from leaves that are computed again."""
     n_rows, models = len(rows.positive), []
     for removed in parts:
         weights = np.ones(n_rows) if rows.weights is None else rows.weights.copy()
@@ -396,7 +294,6 @@ def _computed_anew(
         models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
 
     def add(model: tuple[Floats, ...], tree: GrownTree, stop: threading.Event) -> None:
-        """Compute the values of a tree's leaves, and move all scores by them."""
         weights, scores, validated_scores = model
         values = leaf_values(rows, weights, scores, tree.training, tree.penalties)
         scores += values[tree.training]
@@ -420,10 +317,6 @@ class LabelEffects(NamedTuple):
     probability: Floats
     standard_error: Floats
 
-    def at(self, share: Floats) -> Floats:
-        """Return the effects at shares of the positive label: 0 or 1 if it is known."""
-        return self.negative + share[:, np.newaxis] * (self.positive - self.negative)
-
 
 class EffectModels:
     """The effects of new rows; made by ``TreeInfluence(keep_models=True)``.
@@ -441,7 +334,7 @@ class EffectModels:
     valuation : Valuation
         Of the rows that the models learnt from.
     workers : int
-        How many blocks of rows are read in parallel.
+        How many chunks of rows are read in parallel.
     """
 
     def __init__(
@@ -452,8 +345,16 @@ class EffectModels:
         valuation: Valuation,
         workers: int,
     ) -> None:
-        nobody = np.zeros(0, dtype=np.intp)
-        self._engine = LightGBMEngine(_without_rows(problem.table), prefilter=False)
+        nobody, table = np.zeros(0, dtype=np.intp), problem.table
+        if not table.is_sparse:  # the levels that models learnt, without the rare ones
+            columns = (
+                column if column.levels is None else column.with_levels(column.frequent_levels())
+                for column in table.columns
+            )
+            table = Table.of_columns([column.take(nobody) for column in columns], named=table.is_named)
+        else:
+            table = table.take(nobody)
+        self._engine = LightGBMEngine(table, prefilter=False)
         self._models = tuple(models)
         self._factors = 1.0, 1.0
         if factors is not None:
@@ -472,13 +373,14 @@ class EffectModels:
         labels = read_labels(y, sensitive_features, table, self._variables, provenance, unknown)
         codes = labels.get(self._variables[0].name)
         share = None if codes is None else (codes == self._positive).astype(np.float64)
-        told = self.by_label(table, share)
+        effects = self.by_label(table, share)
         label_probability = np.full(table.n_rows, np.nan)
         if share is not None:
-            label_probability = np.where(share == 1.0, told.probability, 1.0 - told.probability)
+            label_probability = np.where(share == 1.0, effects.probability, 1.0 - effects.probability)
+        at = (effects.probability if share is None else share)[:, np.newaxis]
         valuation = effect_valuation(
-            told.at(told.probability if share is None else share),
-            told.standard_error,
+            effects.negative + at * (effects.positive - effects.negative),
+            effects.standard_error,
             np.full(table.n_rows, len(self._models), dtype=np.int32),
             self._scales,
             of_new_rows(provenance, y_given=codes is not None),
@@ -499,43 +401,39 @@ class EffectModels:
             probability.
         """
         readers = [self._engine.read_leaves(model.forest, table) for model in self._models]
-        starts = range(0, table.n_rows, _BLOCK)
-        blocks = [np.arange(first, min(first + _BLOCK, table.n_rows), dtype=np.int32) for first in starts]
+        starts = range(0, table.n_rows, _CHUNK)
+        chunks = [np.arange(first, min(first + _CHUNK, table.n_rows), dtype=np.int32) for first in starts]
 
         def read(rows: Integers, shared: Any, stop: threading.Event) -> LabelEffects:
-            return self._read_block(readers, rows, None if share is None else share[rows])
+            return self._read_chunk(readers, rows, None if share is None else share[rows])
 
-        parts = ThreadExecutor(self._workers).run(read, blocks)
+        parts = ThreadExecutor(self._workers).run(read, chunks)
         return LabelEffects(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _read_block(
+    def _read_chunk(
         self, readers: Sequence[LeafReader], rows: Integers, share: Floats | None
     ) -> LabelEffects:
-        leaves = [reader.read(rows) for reader in readers]
-        told = [_label_effects(model, own) for model, own in zip(self._models, leaves, strict=True)]
-        effects = np.stack([own for own, _ in told]) * np.array(self._factors)[:, np.newaxis, np.newaxis]
-        probability = np.mean([own for _, own in told], axis=0)
+        by_model, scores = zip(
+            *(
+                _label_effects(model, reader.read(rows))
+                for model, reader in zip(self._models, readers, strict=True)
+            ),
+            strict=True,
+        )
+        effects = np.stack(by_model) * np.array(self._factors)[:, np.newaxis, np.newaxis]
+        probability = np.mean(scores, axis=0)
         if self._factors[0] != self._factors[1]:  # class weights make them those of weighted rows
             raised = probability * self._factors[0]
             probability = raised / (raised + (1.0 - probability) * self._factors[1])
-        n_models = len(told)
+        n_models = len(by_model)
         share_of_models = 1.0 if n_models == 1 else 1.0 - 1.0 / n_models  # a fold's rows are not its model's
         negative, positive = share_of_models * effects.sum(axis=0)
         error = np.full(negative.shape, np.nan)
         if n_models > 1:
             at = (probability if share is None else share)[:, np.newaxis]
-            own = effects[:, 0] + at * (effects[:, 1] - effects[:, 0])
-            error = share_of_models * np.sqrt(n_models) * own.std(axis=0, ddof=1)
+            at_label = effects[:, 0] + at * (effects[:, 1] - effects[:, 0])
+            error = share_of_models * np.sqrt(n_models) * at_label.std(axis=0, ddof=1)
         return LabelEffects(negative, positive, probability, error)
-
-
-def _without_rows(table: Table) -> Table:
-    """Return the columns of a table with the levels that models learnt, and no rows."""
-    nobody = np.zeros(0, dtype=np.intp)
-    if table.is_sparse:
-        return table.take(nobody)
-    columns = (own if own.levels is None else own.with_levels(own.frequent_levels()) for own in table.columns)
-    return Table.of_columns([own.take(nobody) for own in columns], named=table.is_named)
 
 
 def _label_effects(model: KeptForest, by_tree: npt.NDArray[Any]) -> tuple[Floats, Floats]:

@@ -82,7 +82,7 @@ class TreeInfluence(BaseValuator):
     See Also
     --------
     fado.valuation.retraining_check : How well the values predict retraining.
-    fado.valuation.forecast_removals : What removing given rows would do.
+    fado.valuation.removal_effects : What removing given rows does.
     fado.KNNShapley : Effects on a vote of nearest neighbours.
     fado.DataShapley : Effects on any classifier, by training many models.
 
@@ -143,9 +143,9 @@ class TreeInfluence(BaseValuator):
         learnt, left_out = zip(*forests.folds, strict=True)
         scores = np.zeros(validated.n_rows)
         grown = tracked(forests.grow(), len(learnt), what="models", show=self.progress)
-        for rows, own in zip(left_out, grown, strict=True):
-            scores[rows] = own
-        if forests.are_bare:
+        for rows, of_fold in zip(left_out, grown, strict=True):
+            scores[rows] = of_fold
+        if all(tree.n_leaves == 1 for forest in forests.forests for tree in forest.trees):
             warn_user(
                 "The models found nothing to split on, so no row has an effect and every value is 0: use "
                 "more rows or a smaller `min_child_samples`."
@@ -172,7 +172,7 @@ class TreeInfluence(BaseValuator):
             total,
             _standard_error(total, squares, counts),
             counts,
-            effect_scales([own.name for own in problem.variables], self.performance, self.fairness),
+            effect_scales([variable.name for variable in problem.variables], self.performance, self.fairness),
             provenance_of("influence", problem, seed, settings, [forests.estimator]),
             np.where(validated.positive, scores, 1.0 - scores) if validation is None else None,
         )
@@ -187,7 +187,7 @@ class TreeInfluence(BaseValuator):
 
         A value is the effect of adding one such row, of the mean weight of the training rows, on the same
         metrics and scale as the values of these. With `validation`, a copy of a training row has that row's
-        own value. Without `validation`, a training row's value is the sum over all models but the one that
+        value. Without `validation`, a training row's value is the sum over all models but the one that
         had not seen it. No model has seen a new row; its value is the mean of such sums, each of which leaves
         out another model.
 

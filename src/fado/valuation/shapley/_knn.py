@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_count
+from fado._memory import check_room_for
 from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
 from fado._typing import Floats, Integers
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import UNSEEN, Problem, label_codes
-from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of, units_of
+from fado.valuation._bags import BYTES, MOST_BAGS, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator, valuator_parameters
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import ValidationRows, check_metrics, effect_scales, read_validation_rows
@@ -173,7 +174,8 @@ class KNNShapley(BaseValuator):
         n_workers(self.n_jobs)
         if validation is None:
             check_count("n_bags", self.n_bags, 2, MOST_BAGS)
-            check_memory(problem.n_rows, self.n_bags)
+            n_bytes = BYTES * problem.n_rows * self.n_bags
+            check_room_for(f"`n_bags={self.n_bags}` of {problem.n_rows:,} rows", n_bytes)
             n_units, units = units_of(problem)
             if n_units < self.n_bags:
                 raise ValueError(
