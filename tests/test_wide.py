@@ -13,8 +13,7 @@ import pytest
 from fado import OutOfBagEntropy
 from fado.engine import Schema, _bins
 from fado.exploration._slices import ConditionTable, binned_columns
-from fado.tabular import Table, column_from, open_source
-from fado.valuation.large import TablePass, read_roles
+from fado.tabular import Table, TablePass, column_from, open_source, read_roles
 
 FEW, MANY = 50, 200
 

@@ -128,6 +128,13 @@ def remove_abandoned(final: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def discard(folder: Path, final: Path) -> None:
+    """Remove a directory; if this is interrupted, whoever writes `final` next removes the rest."""
+    aside = _named(final, _NEW)
+    folder.rename(aside)
+    shutil.rmtree(aside)
+
+
 @contextmanager
 def _temporary_name(final: Path, *, tidy: bool = True) -> Iterator[Path]:
     """Return a temporary name in a directory that is removed at the end, and locked if others may tidy."""

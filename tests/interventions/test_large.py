@@ -23,7 +23,15 @@ from fado import (
     Valuation,
 )
 from fado.datasets import protected_from
-from fado.interventions import BaseIntervention, FairlearnGrid, NoIntervention, TrainingSet, _large
+from fado.interventions import (
+    BaseIntervention,
+    FairlearnGrid,
+    NoIntervention,
+    TrainingSet,
+    _base,
+    _large,
+    _sampling,
+)
 from fado.utility import BaseUtility
 from fado.valuation.large import StoredValues
 
@@ -627,7 +635,7 @@ def test_parts_have_names_in_order_and_rows_in_theirs(frame, folder, tmp_path, m
 
 
 def test_a_table_with_more_rows_than_fit_is_refused_with_what_it_takes(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(_large, "_BYTES_OF_A_ROW", 10**7)
+    monkeypatch.setattr(RandomPrevalenceSampler, "_row_bytes", (10**7, 10**7))
     refused(
         r"`memory` of 8.0 GB is too small to decide on 900 rows at once, .* the least that works is 9,\d+ MB",
         folder,
@@ -637,18 +645,23 @@ def test_a_table_with_more_rows_than_fit_is_refused_with_what_it_takes(folder, t
     )
 
 
+@pytest.mark.parametrize("weight", [None, "survey"])
 @pytest.mark.parametrize(
     ("function", "intervention"),
     [
         (fado.sample_files, SAMPLER(random_state=0)),
         (fado.sample_files, RandomPrevalenceSampler(random_state=0)),
+        (fado.reweigh_files, UAR()),
         (fado.reweigh_files, UAR(floor=0.1, prevalence_correction=1.0)),
         (fado.reweigh_files, Reweigher()),
     ],
-    ids=["uaps", "rps", "uar", "rw"],
+    ids=["uaps", "rps", "uar", "uar-corrected", "rw"],
 )
-def test_no_more_is_held_of_a_row_than_is_said(tmp_path, monkeypatch, function, intervention):
+def test_no_more_is_held_of_a_row_than_is_said(tmp_path, monkeypatch, function, intervention, weight):
     monkeypatch.setattr(_large, "BLOCK_ROWS", 1 << 14)
+    monkeypatch.setattr(_base, "_ROWS_AT_A_TIME", 1 << 12)
+    for name, number in {"_FEW": 1 << 12, "_SAMPLED": 1 << 11, "_MARGIN": 1 << 7}.items():
+        monkeypatch.setattr(_sampling, name, number)
 
     def peak(n_rows):
         rng = np.random.default_rng(0)
@@ -657,7 +670,7 @@ def test_no_more_is_held_of_a_row_than_is_said(tmp_path, monkeypatch, function, 
         table = in_parts(frame, tmp_path / str(n_rows), [0, n_rows // 3, n_rows])
         values = tmp_path / f"{n_rows}.parquet"
         Valuation.from_probabilities(rng.random(n_rows), {"sex": rng.random(n_rows)}).save(values)
-        asked = {**ASKED, "values": values, "weight": "survey", "intervention": intervention}
+        asked = {**ASKED, "values": values, "weight": weight, "intervention": intervention}
         tracemalloc.start()
         function(table, out=tmp_path / f"out-{n_rows}", **asked)
         held = tracemalloc.get_traced_memory()[1]
@@ -665,4 +678,4 @@ def test_no_more_is_held_of_a_row_than_is_said(tmp_path, monkeypatch, function, 
         return held
 
     peak(3_000)  # what is imported and cached on the way does not count
-    assert (peak(150_000) - peak(50_000)) / 100_000 < _large._BYTES_OF_A_ROW
+    assert (peak(300_000) - peak(100_000)) / 200_000 <= 1.01 * intervention._row_bytes[weight is not None]

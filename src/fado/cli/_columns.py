@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fado._messages import list_names
 from fado.columns import report_columns
-from fado.tabular import Expression, Table, column_from, open_source, target_column
-from fado.valuation.large import read_roles
+from fado.tabular import Expression, Table, column_from, open_source, read_roles, target_column
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -332,12 +332,12 @@ def _change_files(
     from fado.cli._inputs import read_group_names
     from fado.cli._outputs import print_changes
     from fado.interventions import reweigh_files, sample_files
-    from fado.tabular import open_source
+    from fado.tabular import open_source, read_roles
     from fado.utility import utility_class
-    from fado.valuation.large import name_roles
 
     schema = open_source(data).schema
-    roles = name_roles(schema, columns["target"], columns["protected"], weight=columns["weight"])
+    weight = columns["weight"]
+    roles = read_roles(schema, columns["target"], columns["protected"], weight=weight, features=False)
     names = roles.names[1:]
     positive = columns["positive"]
     label = None if positive is None else _label(schema, roles.target, positive)

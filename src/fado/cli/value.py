@@ -340,13 +340,12 @@ def _value_files(
     from fado.cli._columns import columns_to_drop
     from fado.cli._inputs import read_group_names
     from fado.cli._outputs import print_settings, print_table
-    from fado.tabular import TARGET, label_named, open_source
+    from fado.tabular import TARGET, check_group_names, label_named, open_source, read_roles
     from fado.valuation import plan_files, summarise_files, value_files
-    from fado.valuation.large import check_group_names, name_roles
 
     target, protected, positive = columns["target"], columns["protected"], columns["positive"]
     source, names = open_source(data), read_group_names(columns["group_names"], protected)
-    roles = name_roles(source.schema, target, protected, group_names=names)
+    roles = read_roles(source.schema, target, protected, group_names=names, features=False)
     check_group_names(source, roles)
     settings |= {"target": target, "protected": list(protected)}
     settings |= {"weight": columns["weight"], "unknown": columns["unknown"]}

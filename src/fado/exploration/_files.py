@@ -17,30 +17,25 @@ from fado.exploration._consequences import check_retraining
 from fado.exploration._explore import Exploration, summarise
 from fado.exploration._explored import check_variables, read_explored
 from fado.tabular import (
+    BLOCK_ROWS,
     MIN_GROUP_SIZE,
+    Combinations,
     GroupNames,
-    Problem,
+    Paths,
+    Roles,
     SmallestRows,
     Source,
+    TablePass,
     Variable,
+    check_group_names,
     check_min_group_size,
     open_source,
     positive_code,
     read_problem,
+    read_roles,
 )
 from fado.valuation import Valuation, read_lazily
-from fado.valuation.large import (
-    BLOCK_ROWS,
-    Combinations,
-    Paths,
-    Roles,
-    TablePass,
-    check_group_names,
-    memory_bound,
-    read_roles,
-    reading_costs,
-    with_group_names,
-)
+from fado.valuation.large import memory_bound, reading_costs, with_group_names
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
@@ -181,8 +176,22 @@ def explore_files(
             f"`values` were computed with other labels than those of {roles.target.name!r}, or with the rows "
             "in another order: pass the values of these rows."
         )
+    labels = roles.target.read(table, named=False)
+    if positive is not None and positive not in labels.unique().to_pylist():
+        raise ValueError(
+            f"None of the {table.num_rows:,} sampled rows has the positive label {positive!r}: explore more "
+            "with `sample_rows`."
+        )
+    problem = read_problem(
+        table.select(list(roles.features)),
+        labels,
+        {attribute.name: attribute.read(table) for attribute in roles.attributes},
+        sample_weight=roles.weights(table),
+        pos_label=positive,
+        warn_of_columns=True,
+    ).with_mean_weight_one()
     explored = read_explored(
-        _read_problem(table, roles, positive),
+        problem,
         roles.target.name,
         with_group_names(valuation.take(sampled.places), roles.attributes),
         max_rows=_MOST_SEARCHED,
@@ -190,8 +199,7 @@ def explore_files(
         seed=seed,
         sampled=None if len(sampled.places) == sampled.n_rows else sampled,
     )
-    made = summarise(explored, show_rows, int(retrain), estimator, n_jobs, progress)
-    return Exploration(made)
+    return Exploration(summarise(explored, show_rows, int(retrain), estimator, n_jobs, progress))
 
 
 class Sampled(NamedTuple):
@@ -288,44 +296,29 @@ def read_sample(
     reading = TablePass(source, roles)
     smallest = SmallestRows(n_rows, seed, reading.schema)
     joint = [Combinations() for _ in roles.attributes]  # of a label of the target and a group
-    for block in reading.blocks(BLOCK_ROWS, progress=progress):
-        smallest.add(block.rows, block.table)
-        for counted, codes in zip(joint, block.codes[1:], strict=True):
-            counted.add([block.codes[0], codes])
+    for rows, block, (label_codes, *codes) in reading.blocks(BLOCK_ROWS, progress=progress):
+        smallest.add(rows, block)
+        for counted, group_codes in zip(joint, codes, strict=True):
+            counted.add([label_codes, group_codes])
     places, table = smallest.finish()
     pa.default_memory_pool().release_unused()
-    target, (targets, *labels) = reading.variables()[0], reading.labels()
-    if target.kind == "continuous" and pos_label is not None:
+    target, positive = reading.variables()[0], None
+    if target.kind == "classes":
+        code = positive_code(target.classes, pos_label)
+        positive = None if code is None else target.classes[code]
+    elif pos_label is not None:
         raise ValueError(
             "`pos_label` is for a target with classes, and this one is continuous: leave it out."
         )
-    code = None if target.kind == "continuous" else positive_code(target.classes, pos_label)
-    positive = None if code is None else target.classes[code]
-    place = None if positive is None or targets is None else targets.index(positive)
+    labels, *groups = reading.classes
+    place = None if positive is None else labels.labels.index(positive)
     counts: dict[str, dict[Any, tuple[int, int]]] = {}
-    for attribute, its_labels, pairs in zip(roles.attributes, labels, joint, strict=True):
-        if its_labels is not None:
-            groups = counts[attribute.name] = dict.fromkeys(its_labels, (0, 0))
-            for (label, group), size in zip(pairs.seen, pairs.sizes.tolist(), strict=True):
-                rows, positives = groups[its_labels[group]]
-                groups[its_labels[group]] = rows + size, positives + (size if label == place else 0)
+    for attribute, classes, pairs in zip(roles.attributes, groups, joint, strict=True):
+        if classes.are_numbers:
+            continue
+        of_groups = counts[attribute.name] = dict.fromkeys(classes.labels, (0, 0))
+        for (label, group), size in zip(pairs.seen, pairs.sizes.tolist(), strict=True):
+            before, positives = of_groups[classes.labels[group]]
+            of_groups[classes.labels[group]] = before + size, positives + (size if label == place else 0)
     sampled = Sampled(places, reading.n_rows, seed, positive is not None, counts)
     return sampled, table, positive, reading.target_pattern()
-
-
-def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
-    """Read the sampled rows as `explore` reads a table; one of them must have the positive label."""
-    target = roles.target.read(table, named=False)
-    if positive is not None and positive not in target.unique().to_pylist():
-        raise ValueError(
-            f"None of the {table.num_rows:,} sampled rows has the positive label {positive!r}: "
-            "explore more with `sample_rows`."
-        )
-    return read_problem(
-        table.select(list(roles.features)),
-        target,
-        {attribute.name: attribute.read(table) for attribute in roles.attributes},
-        sample_weight=roles.weights(table),
-        pos_label=positive,
-        warn_of_columns=True,
-    ).with_mean_weight_one()

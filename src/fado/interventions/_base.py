@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from fado._checks import check_instance, check_share, sklearn_seed
 from fado._messages import insert_parameters, warn_user
-from fado._typing import Floats
+from fado._typing import Floats, Integers
 from fado.tabular import (
     Groups,
     Labels,
@@ -29,6 +30,7 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
+_ROWS_AT_A_TIME = 1 << 16
 REQUESTS = {"sensitive_features": True, "unknown": True, "valuation": True}  # by metadata routing
 
 
@@ -111,6 +113,10 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     changes: ClassVar[Literal["rows", "weights"]] = "rows"
 
     _counts_cells: bool = True  # if not, labels and groups are not used, and may be numeric
+    _row_bytes: ClassVar[tuple[int, int]] = (
+        80,
+        80,
+    )  # of memory, of many rows in files: without and with weights
     __metadata_request__fit: ClassVar = REQUESTS
     training_set_: TrainingSet
 
@@ -374,6 +380,29 @@ def warn_of_small(groups: Groups, min_group_size: int, *, outcome: str, alone: s
         warn_user(f"{only} left to compare, so there is no other rate to match: {alone}.")
 
 
+def slices(n_rows: int) -> Iterator[slice]:
+    """Cut rows into parts, so that what is computed for one part takes no memory."""
+    return (slice(first, first + _ROWS_AT_A_TIME) for first in range(0, n_rows, _ROWS_AT_A_TIME))
+
+
+def add_up(codes: Integers, n_codes: int, amounts: Floats | None = None) -> npt.NDArray[Any]:
+    """Return what `numpy.bincount` returns, to the last bit, without a wider copy of the codes.
+
+    Examples
+    --------
+    >>> add_up(np.array([0, 1, 1], dtype=np.int8), 2, np.array([0.5, 1.0, 2.0]))
+    array([0.5, 3. ])
+    """
+    total = np.bincount(codes[:0], None if amounts is None else amounts[:0], n_codes)
+    for part in slices(len(codes)):
+        if amounts is None:
+            total += np.bincount(codes[part], minlength=n_codes)
+        else:  # each sum goes on from where it was
+            some = np.concatenate([np.arange(n_codes), codes[part]])
+            total = np.bincount(some, np.concatenate([total, amounts[part]]))
+    return total
+
+
 def occurring(groups: Groups) -> Groups:
     """Return the groups that have rows."""
     return groups if groups.sizes.all() else groups.take(np.arange(len(groups.codes)))
@@ -381,5 +410,5 @@ def occurring(groups: Groups) -> Groups:
 
 def no_cells(n_rows: int) -> tuple[Labels, Groups]:
     """Return one label and one group for all rows, for an intervention that uses neither."""
-    same = np.zeros(n_rows, dtype=np.int32)
-    return Labels(same, ("all rows",)), Groups(same.astype(np.int64), ("all rows",), ("all rows",))
+    same = np.broadcast_to(np.int32(0), n_rows)
+    return Labels(same, ("all rows",)), Groups(same, ("all rows",), ("all rows",))

@@ -38,38 +38,32 @@ from fado.interventions._reweighing import UtilityAwareReweigher
 from fado.interventions._sampling import UtilityAwarePrevalenceSampler
 from fado.tabular import (
     TARGET,
+    Combinations,
     GroupNames,
     Groups,
     Labels,
-    Variable,
+    Paths,
+    Roles,
+    Source,
+    TablePass,
+    check_comparisons,
+    check_group_names,
     check_known,
     column_from,
     group_rows,
     in_blocks,
     labels_of,
     open_source,
+    read_roles,
     warn_of_unknown_rows,
 )
 from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
 from fado.valuation import Valuation
-from fado.valuation.large import (
-    Combinations,
-    Paths,
-    StoredValues,
-    TablePass,
-    check_comparisons,
-    check_group_names,
-    check_out,
-    memory_bound,
-    name_roles,
-    part_name,
-    reading_costs,
-)
+from fado.valuation.large import StoredValues, check_out, memory_bound, part_name, reading_costs
 
 BLOCK_ROWS = 1 << 16  # that are read at once
 _COPIES = 3  # of a block: as it was read, cut to size, and what is made of it
 _BYTES_OF_A_CODED_ROW = 200  # of a block, while it is coded
-_BYTES_OF_A_ROW = 80  # of every row of the table, while an intervention decides on all
 _COLUMNS_OF_A_UTILITY = 4  # that it makes of all rows: ranks, orders, and what it gives
 _ENCODING = 60 * 10**6  # bytes of pages that are encoded and compressed
 
@@ -101,9 +95,10 @@ def sample_files(
     The result is the same as in memory with the same rows, values and seed.
 
     The table is read twice: first the columns that are named here, then all columns of the rows that are
-    written. While the intervention decides, about 80 bytes per row are in memory; if `memory` is too small
-    for that, an error states how much is needed. A custom `utility` gets the values of all rows at once, and
-    is refused if `memory` is too small for them.
+    written. While the intervention decides, about 18 bytes per row are in memory: labels, groups, utilities,
+    an order drawn at random and which rows stay. With `weight` it is 40; a custom intervention may take 80.
+    If `memory` is too small for that, an error states how much is needed. A custom `utility` gets the values
+    of all rows at once, and is refused if `memory` is too small for them.
 
     Parameters
     ----------
@@ -179,30 +174,25 @@ def sample_files(
     f 6 4 0.5
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
-    table = _OpenTable(
+    columns = {"target": target, "protected": protected, "unknown": unknown, "weight": weight}
+    source, kept, change = _decide(
         paths,
         sampler,
         "rows",
-        out,
-        values,
-        memory,
-        progress,
-        target=target,
-        protected=protected,
-        unknown=unknown,
-        weight=weight,
-        group_names=group_names,
+        getattr(sampler, "pos_label", None),
+        columns | {"group_names": group_names},
+        out=Path(out),
+        values=values,
+        memory=memory,
+        progress=progress,
     )
-    source = table.source
-    row_group = _row_group_rows(len(source.schema.names))
-    factors, change = table.decide(getattr(sampler, "pos_label", None), row_group)
 
     def kept_rows() -> Iterator[pa.Table]:
-        first, block_rows = 0, min(row_group, BLOCK_ROWS)
-        blocks = source.rows(None, block_rows)
+        first, block_rows = 0, min(_row_group_rows(source.schema), BLOCK_ROWS)
         n_blocks = -(-source.about_rows // block_rows)
+        blocks = source.rows(None, block_rows)
         for block in tracked(blocks, n_blocks, what="blocks written", show=progress):
-            yield block.filter(pa.array(factors[first : first + block.num_rows] > 0))
+            yield block.filter(pa.array(kept[first : first + block.num_rows]))
             first += block.num_rows
 
     _write_rows(Path(out), kept_rows(), source.schema)
@@ -228,7 +218,7 @@ def reweigh_files(
     """Reweigh the rows of a table in files, and write the weights.
 
     The weights are the same as in memory. The table is read once, and only the columns that are named here.
-    About 80 bytes per row are in memory, as for `sample_files`.
+    About 18 bytes per row are in memory, 27 with `weight`; a custom intervention may take 80.
 
     Parameters
     ----------
@@ -283,205 +273,114 @@ def reweigh_files(
     f 0.25 0.5
     m 0.75 0.5
     """
-    table = _OpenTable(
+    columns = {"target": target, "protected": protected, "unknown": unknown, "weight": weight}
+    _, weights, change = _decide(
         paths,
         UtilityAwareReweigher() if intervention is None else intervention,
         "weights",
-        out,
-        values,
-        memory,
-        progress,
-        target=target,
-        protected=protected,
-        unknown=unknown,
-        weight=weight,
-        group_names=group_names,
+        positive,
+        columns | {"group_names": group_names},
+        out=Path(out),
+        values=values,
+        memory=memory,
+        progress=progress,
     )
-    factors, change = table.decide(positive)
-    blocks = (factors[first : first + BLOCK_ROWS] for first in range(0, len(factors), BLOCK_ROWS))
+    blocks = (weights[first : first + BLOCK_ROWS] for first in range(0, len(weights), BLOCK_ROWS))
     _write_rows(Path(out), (pa.table([pa.array(block)], schema=_WEIGHTS) for block in blocks), _WEIGHTS)
     return change
 
 
-class _OpenTable:
-    """A table in files that an intervention changes; settings are checked before a row is read."""
+def _decide(
+    paths: Paths,
+    intervention: Any,
+    changes: str,
+    pos_label: Any,
+    columns: dict[str, Any],
+    *,
+    out: Path,
+    values: str | os.PathLike[str] | None,
+    memory: str | int | None,
+    progress: bool,
+) -> tuple[Source, npt.NDArray[Any], FilesChange]:
+    """Check all settings, read all rows, and let the intervention decide on them.
 
-    def __init__(
-        self,
-        paths: Paths,
-        intervention: Any,
-        changes: str,
-        out: str | os.PathLike[str],
-        values: str | os.PathLike[str] | None,
-        memory: str | int | None,
-        progress: bool,
-        **columns: Any,
-    ) -> None:
-        name = type(intervention).__name__
-        if not isinstance(intervention, BaseIntervention):
-            raise TypeError(f"`intervention` must be an intervention, got {intervention!r}.")
-        if intervention.changes != changes:
-            raise ValueError(
-                f"`intervention` must change {changes}, and {name} changes {intervention.changes}: use the "
-                "other function."
-            )
-        intervention._check_settings()
-        self._utility = checked_utility(intervention.utility) if intervention.uses_values else None
-        self._intervention, self._progress = intervention, progress
-        self._memory = memory_bound(memory)
-        self.source = open_source(paths)
-        self._roles = name_roles(self.source.schema, **columns)
-        if intervention.uses_values and values is None:
-            raise ValueError(
-                f"`values` must be given, as {name} uses them: make them with `fado.value_files`."
-            )
-        stored = StoredValues(values) if intervention.uses_values and values is not None else None
-        final = Path(out)
-        check_out(final, self.source, paths, [] if stored is None else [stored.path])
-        if final.is_dir() and any(final.iterdir()):
-            remove_abandoned(final)
-            raise ValueError(f"The directory {str(final)!r} is not empty: name another `out`.")
-        if stored is not None:
-            stored.check(self._roles.target.name, self._roles.names[1:])
-            if self.source.n_rows is not None:
-                stored.check_rows(self.source.n_rows)
-        self._values = stored
-
-    def decide(self, pos_label: Any, written_rows: int | None = None) -> tuple[Floats, FilesChange]:
-        """Read all rows and let the intervention decide: the factor of every row's weight, and the changes.
-
-        `written_rows` is how many rows are then written at once.
-        """
-        intervention = self._intervention
-        self._check_room(written_rows)
-        check_group_names(self.source, self._roles)
-        labels, groups, weights = self._read(pos_label)
-        utilities = self._utilities()
-        pa.default_memory_pool().release_unused()  # that Arrow keeps of blocks
-        n_rows = len(groups.codes)
-        cells = (labels, groups) if intervention._counts_cells else no_cells(n_rows)
-        generator = check_random_state(sklearn_seed(getattr(intervention, "random_state", None)))
-        chosen = intervention._choose(*cells, utilities, weights, generator)
-        weighs_too = intervention.changes == "rows" and chosen.weights is not None
-        if chosen.parents is not None or chosen.labels is not None or weighs_too:
-            what = "makes new rows" if chosen.parents is not None else "changes labels"
-            raise ValueError(
-                f"{type(intervention).__name__} needs all rows in memory, as it "
-                f"{'also weighs them' if weighs_too else what}: fit it to a table in memory, or choose "
-                "another intervention."
-            )
-        if chosen.weights is not None and len(chosen.rows) == n_rows:
-            factors = np.asarray(chosen.weights, dtype=np.float64)
-        else:
-            factors = np.zeros(n_rows)
-            factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
-        least = getattr(intervention, "min_group_size", 0)
-        return factors, change_of(self._roles.names[1:], labels, groups, weights, factors, least)
-
-    def _read(self, pos_label: Any) -> tuple[Labels, Groups, Floats | None]:
-        """Read labels, groups and weights of all rows in one pass, as codes of their combinations."""
-        roles, counts_cells = self._roles, self._intervention._counts_cells
-        reading, joint = TablePass(self.source, roles), Combinations()
-        codes: list[npt.NDArray[Any]] = []
-        weights: list[Any] = []
-        for block in reading.blocks(BLOCK_ROWS, progress=self._progress):
-            codes.append(joint.add(block.codes).astype(np.min_scalar_type(len(joint))))
-            weights.append(roles.weights(block.table))
-        combination = np.concatenate(codes)
-        target, *attributes = variables = reading.numbered()
-        if self._values is not None:
-            self._values.check_rows(len(combination))
-            self._values.check_pattern(reading.pattern.hexdigest(), len(target.classes))
-        if roles.weight is not None and not any(block.any() for block in weights):
-            raise ValueError("`weight` is zero in every row: give some row a weight.")
-        check_comparisons(variables, roles)
-        if counts_cells:
-            _check_classes(variables)
-            check_known(attributes)
-        crossed = []
-        occurring = np.array(joint.seen, dtype=np.int64)  # the classes of every combination
-        for variable, places in zip(attributes, occurring.T[1:], strict=True):
-            if variable.kind == "continuous":
-                continue
-            crossed.append(replace(variable, labels=variable.labels[places]))
-            if counts_cells and variable.has_missing:
-                missing = int(joint.sizes[crossed[-1].labels == len(variable.classes) - 1].sum())
-                warn_of_unknown_rows(variable, missing, len(combination))
-        groups = group_rows(crossed) if crossed else Groups(np.zeros(len(joint), int), (_ALL,), (_ALL,))
-        labels = _labels_of(target, pos_label, counts_cells=counts_cells)
-        own_labels = np.zeros(len(joint), np.int32)
-        if target.kind == "classes":
-            own_labels = target.labels[occurring[:, 0]].astype(np.int32)
-        return (
-            replace(labels, codes=own_labels[combination]),
-            replace(groups, codes=groups.codes[combination]),
-            np.concatenate(weights) if roles.weight is not None else None,
+    Returns the table, which rows stay or the factor of each row's weight, and the changes.
+    """
+    name = type(intervention).__name__
+    if not isinstance(intervention, BaseIntervention):
+        raise TypeError(f"`intervention` must be an intervention, got {intervention!r}.")
+    if intervention.changes != changes:
+        raise ValueError(
+            f"`intervention` must change {changes}, and {name} changes {intervention.changes}: use the other "
+            "function."
         )
+    intervention._check_settings()
+    utility = checked_utility(intervention.utility) if intervention.uses_values else None
+    bound, source = memory_bound(memory), open_source(paths)
+    roles = read_roles(source.schema, **columns, features=False)
+    if intervention.uses_values and values is None:
+        raise ValueError(f"`values` must be given, as {name} uses them: make them with `fado.value_files`.")
+    stored = StoredValues(values) if intervention.uses_values and values is not None else None
+    check_out(out, source, paths, [] if stored is None else [stored.path])
+    if out.is_dir() and any(out.iterdir()):
+        remove_abandoned(out)
+        raise ValueError(f"The directory {str(out)!r} is not empty: name another `out`.")
+    if stored is not None:
+        stored.check(roles.target.name, roles.names[1:], source.n_rows)
+    _check_room(source, roles, intervention, bound)
+    check_group_names(source, roles)
 
-    def _utilities(self) -> Floats | None:
-        """Return all rows' utilities; a custom utility gets the values of all rows at once."""
-        utility, values = self._utility, self._values
-        if utility is None or values is None:
-            return None
-        if type(utility) in _ROW_BY_ROW:
-            utilities = np.empty(values.n_rows)
-            first = 0
-            for block in values.blocks(BLOCK_ROWS):
-                utilities[first : first + len(block)] = utilities_of(utility, block, len(block))
-                first += len(block)
-        else:
-            self._check_room_for_values(values)
-            utilities = utilities_of(utility, Valuation.load(values.path), values.n_rows)
-        unknown = np.flatnonzero(~np.isfinite(utilities))
-        if len(unknown):
-            raise no_utilities(len(unknown), len(utilities), int(unknown[0]))
-        return utilities
-
-    def _check_room(self, written_rows: int | None) -> None:
-        """Refuse a memory bound that is too small, and state the least that works."""
-        source, n_rows = self.source, self.source.about_rows
-        costs = reading_costs(source, self._roles.needed)
-        reading = costs.unit + BLOCK_ROWS * (_COPIES * costs.row + _BYTES_OF_A_CODED_ROW) + _ENCODING
-        if written_rows is not None:
-            costs = reading_costs(source, source.schema.names)
-            writing = costs.unit + 2 * _COPIES * written_rows * costs.row + _ENCODING
-            reading = max(reading, writing)
-        least = round(reading) + n_rows * _BYTES_OF_A_ROW
-        if reading > self._memory:
-            raise costs.too_small(self._memory, least)
-        if least > self._memory:
-            raise ValueError(
-                f"`memory` of {format_memory(self._memory)} is too small to decide on {n_rows:,} rows at "
-                f"once, which takes about {_BYTES_OF_A_ROW} bytes of each: the least that works is "
-                f"{-(-least // 10**6):,} MB."
-            )
-
-    def _check_room_for_values(self, values: StoredValues) -> None:
-        """Refuse a memory bound that is too small for the values of all rows."""
-        least = values.n_bytes + 8 * values.n_rows * _COLUMNS_OF_A_UTILITY
-        if least > self._memory:
-            name = getattr(self._utility, "__name__", type(self._utility).__name__)
-            raise ValueError(
-                f"`memory` of {format_memory(self._memory)} is too small for the utility {name!r}, which may "
-                f"compare rows and so needs the values of all {values.n_rows:,} at once: the least that "
-                f"works is {-(-least // 10**6):,} MB; LinearUtility, DifferenceUtility and CobbDouglas"
-                "Utility need less."
-            )
+    labels, groups, weights = _read(source, roles, intervention, stored, pos_label, progress)
+    utilities = [None if stored is None else _utilities(utility, stored, bound)]
+    pa.default_memory_pool().release_unused()  # that Arrow keeps of blocks
+    n_rows, generator = (
+        len(groups.codes),
+        check_random_state(sklearn_seed(getattr(intervention, "random_state", None))),
+    )
+    cells = (labels, groups) if intervention._counts_cells else no_cells(n_rows)
+    # nobody else holds the utilities, so that the intervention can let them go
+    chosen = intervention._choose(cells[0], cells[1], utilities.pop(), weights, generator)
+    weighs_too = changes == "rows" and chosen.weights is not None
+    if chosen.parents is not None or chosen.labels is not None or weighs_too:
+        what = "makes new rows" if chosen.parents is not None else "changes labels"
+        raise ValueError(
+            f"{name} needs all rows in memory, as it {'also weighs them' if weighs_too else what}: fit it to "
+            "a table in memory, or choose another intervention."
+        )
+    if chosen.weights is not None and len(chosen.rows) == n_rows:
+        factors: npt.NDArray[Any] = np.asarray(chosen.weights, dtype=np.float64)
+    else:
+        factors = np.zeros(n_rows, dtype=np.bool_ if chosen.weights is None else np.float64)
+        factors[chosen.rows] = True if chosen.weights is None else chosen.weights
+    least = getattr(intervention, "min_group_size", 0)
+    return source, factors, change_of(roles.names[1:], labels, groups, weights, factors, least)
 
 
-def _labels_of(target: Variable, pos_label: Any, *, counts_cells: bool) -> Labels:
-    """Return the target's labels and the positive one; a numeric target has one label."""
-    if target.kind == "continuous":
-        return Labels(np.zeros(0, dtype=np.int32), (_ALL,))
-    if not counts_cells and len(target.classes) > 2 and pos_label is None:
-        return Labels(np.zeros(0, dtype=np.int32), target.classes)
-    return labels_of(column_from(TARGET, list(target.classes)), pos_label)
-
-
-def _check_classes(variables: Iterable[Variable]) -> None:
-    """Refuse continuous variables where labels and groups are needed."""
-    for variable in variables:
-        if variable.kind == "continuous" and variable.name == TARGET:
+def _read(
+    source: Source,
+    roles: Roles,
+    intervention: BaseIntervention,
+    stored: StoredValues | None,
+    pos_label: Any,
+    progress: bool,
+) -> tuple[Labels, Groups, Floats | None]:
+    """Read labels, groups and weights of all rows in one pass, in types as small as they fit."""
+    reading, joint, counts_cells = TablePass(source, roles), Combinations(), intervention._counts_cells
+    codes: list[npt.NDArray[Any]] = []
+    weights: list[Any] = []
+    for _, table, block in reading.blocks(BLOCK_ROWS, progress=progress):
+        codes.append(joint.add(block).astype(np.min_scalar_type(len(joint.sizes))))
+        weights.append(roles.weights(table))
+    combination = np.concatenate(codes)
+    target, *attributes = variables = [classes.numbered() for classes in reading.classes]
+    if stored is not None:
+        stored.check(roles.target.name, roles.names[1:], len(combination))
+        stored.check_pattern(reading.target_pattern(), len(target.classes))
+    if roles.weight is not None and not any(block.any() for block in weights):
+        raise ValueError("`weight` is zero in every row: give some row a weight.")
+    check_comparisons(variables, roles)
+    for variable in variables if counts_cells else ():
+        if variable.kind == "continuous" and variable is target:
             raise ValueError(
                 f"`y` has more than 20 different numbers, and this needs classes: {COMPARE_TARGET}."
             )
@@ -490,19 +389,86 @@ def _check_classes(variables: Iterable[Variable]) -> None:
                 f"Protected attribute {variable.name!r} has more than 20 different numbers, too many for "
                 "groups: cut it into a few, for example by `age >= 50`."
             )
+    if counts_cells:
+        check_known(attributes)
+    crossed = []
+    occurring = np.array(list(joint.seen), dtype=np.int64)  # the classes of every combination
+    for variable, places in zip(attributes, occurring.T[1:], strict=True):
+        if variable.kind == "continuous":
+            continue
+        crossed.append(replace(variable, labels=variable.labels[places]))
+        if counts_cells and variable.has_missing:
+            missing = int(joint.sizes[crossed[-1].labels == len(variable.classes) - 1].sum())
+            warn_of_unknown_rows(variable, missing, len(combination))
+    groups = group_rows(crossed) if crossed else Groups(np.zeros(len(occurring), int), (_ALL,), (_ALL,))
+    labels, label_codes = Labels(np.zeros(0, dtype=np.int32), (_ALL,)), np.zeros(len(occurring), dtype=int)
+    if target.kind == "classes":
+        label_codes = target.labels[occurring[:, 0]]
+        labels = replace(labels, classes=target.classes)
+        if counts_cells or len(target.classes) <= 2 or pos_label is not None:
+            labels = labels_of(column_from(TARGET, list(target.classes)), pos_label)
+    small = np.min_scalar_type(-len(groups) * len(labels.classes))  # which holds codes of cells as well
+    return (
+        replace(labels, codes=label_codes.astype(small)[combination]),
+        replace(groups, codes=groups.codes.astype(small)[combination]),
+        np.concatenate(weights) if roles.weight is not None else None,
+    )
 
 
-def _row_group_rows(n_columns: int) -> int:
+def _utilities(utility: Any, stored: StoredValues, bound: int) -> Floats:
+    """Return all rows' utilities; a custom utility gets the values of all rows at once."""
+    if type(utility) in _ROW_BY_ROW:
+        utilities, first = np.empty(stored.n_rows), 0
+        for block in stored.blocks(BLOCK_ROWS):
+            utilities[first : first + len(block)] = utilities_of(utility, block, len(block))
+            first += len(block)
+    else:
+        least = stored.n_bytes + 8 * stored.n_rows * _COLUMNS_OF_A_UTILITY
+        if least > bound:
+            name = getattr(utility, "__name__", type(utility).__name__)
+            raise ValueError(
+                f"`memory` of {format_memory(bound)} is too small for the utility {name!r}, which may "
+                f"compare rows and so needs the values of all {stored.n_rows:,} at once: the least that "
+                f"works is {-(-least // 10**6):,} MB; LinearUtility, DifferenceUtility and CobbDouglas"
+                "Utility need less."
+            )
+        utilities = utilities_of(utility, Valuation.load(stored.path), stored.n_rows)
+    unknown = np.flatnonzero(~np.isfinite(utilities))
+    if len(unknown):
+        raise no_utilities(len(unknown), len(utilities), int(unknown[0]))
+    return utilities
+
+
+def _check_room(source: Source, roles: Roles, intervention: BaseIntervention, bound: int) -> None:
+    """Refuse a memory bound that is too small, and state the least that works."""
+    n_rows, row_bytes = source.about_rows, intervention._row_bytes[roles.weight is not None]
+    costs = reading_costs(source, roles.needed)
+    reading = costs.unit + BLOCK_ROWS * (_COPIES * costs.row + _BYTES_OF_A_CODED_ROW) + _ENCODING
+    if intervention.changes == "rows":
+        costs = reading_costs(source, source.schema.names)
+        written = costs.unit + 2 * _COPIES * _row_group_rows(source.schema) * costs.row + _ENCODING
+        reading = max(reading, written)
+    least = round(reading) + n_rows * row_bytes
+    if reading > bound:
+        raise costs.too_small(bound, least)
+    if least > bound:
+        raise ValueError(
+            f"`memory` of {format_memory(bound)} is too small to decide on {n_rows:,} rows at once, which "
+            f"takes about {row_bytes} bytes of each: the least that works is {-(-least // 10**6):,} MB."
+        )
+
+
+def _row_group_rows(schema: pa.Schema) -> int:
     """Return the rows of a row group: fewer for a wide table, and independent of memory."""
     rows = _MOST_ROWS
-    while rows > _LEAST_ROWS and rows * n_columns > _CELLS:
+    while rows > _LEAST_ROWS and rows * len(schema.names) > _CELLS:
         rows //= 2
     return rows
 
 
 def _write_rows(out: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
     """Write rows as they come, into a file or a directory of parts: whole or not at all."""
-    rows = _row_group_rows(len(schema.names))
+    rows = _row_group_rows(schema)
     groups = in_blocks(tables, rows)
     if out.suffix.lower() == ".parquet":
         with replacing(out, "The rows") as temporary:

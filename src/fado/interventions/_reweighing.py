@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from fado._checks import check_choice, check_share
 from fado._messages import insert_parameters, list_names, warn_user
-from fado._typing import Floats, Integers
+from fado._typing import Floats
 from fado.interventions._base import (
     BaseIntervention,
     TrainingSet,
+    add_up,
     occurring,
+    slices,
     warn_of_small,
 )
 from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, mean_one
@@ -27,6 +29,7 @@ class _BaseReweigher(BaseIntervention):
     """Shared by the reweighers: every row is kept, and small groups have no cells."""
 
     changes = "weights"
+    _row_bytes = 18, 27
 
     min_group_size: int
     sample_weight_: Floats
@@ -116,8 +119,10 @@ class Reweigher(_BaseReweigher):
         weights = np.ones(len(labels.codes))
         rows, labels, groups = self._compared(labels, groups)
         if len(groups):
-            counted = None if sample_weight is None else sample_weight[rows]
-            weights[rows] = _cell_factors(groups.codes, labels.codes, counted)
+            factors = _cell_factors(groups, labels, None if sample_weight is None else sample_weight[rows])
+            for part in slices(len(labels.codes)):
+                at = part if isinstance(rows, slice) else rows[part]
+                weights[at] = factors[groups.codes[part], labels.codes[part]]
             if len(groups) > 1 and np.ptp(weights) <= 1e-9:
                 warn_user("The groups already have equal shares of each label: all weights are equal.")
         return TrainingSet(np.arange(len(weights)), weights)
@@ -241,15 +246,18 @@ class UtilityAwareReweigher(_BaseReweigher):
         if utilities is None:
             raise ValueError("Weights by utility need utilities: pass a valuation.")
         if self.scaling == "minmax":
-            weights = self.floor + (1 - self.floor) * minmax(utilities)
+            weights = minmax(utilities)
+            weights *= 1 - self.floor  # in place here and below, as there may be many rows
+            weights += self.floor
         else:
             weights = self._unscaled(utilities)
+        del utilities
         if self.prevalence_correction > 0:
             logs = self._corrected_logs(weights, labels, groups, sample_weight)
             if self.normalize:
                 logs -= logs.max()
             with np.errstate(over="ignore"):
-                weights = np.exp(logs)
+                weights = np.exp(logs, out=logs)
             if not np.isfinite(weights).all() or not weights.any():
                 raise ValueError("The weights are too large or too small for a float: set `normalize=True`.")
         weights = mean_one(weights) if self.normalize else weights
@@ -279,24 +287,27 @@ class UtilityAwareReweigher(_BaseReweigher):
         """
         rows, labels, groups = self._compared(labels, groups)
         scale = weights[rows].max(initial=0.0)
-        scaled = weights[rows] / scale if scale > 0 else weights[rows].copy()
+        counted = weights[rows] / scale if scale > 0 else weights[rows].copy()
         _warn_of_cells(
-            (_rows_per_cell(groups, labels) > 0) & (_rows_per_cell(groups, labels, scaled > 0) == 0),
+            (_rows_per_cell(groups, labels) > 0) & (_rows_per_cell(groups, labels, counted > 0) == 0),
             groups.names,
             labels.classes,
             "All rows with label {} in group {} have the weight 0, which no correction changes: set `floor` "
             "above 0 to equalise the rate of that label there.",
         )
+        if sample_weight is not None:
+            counted *= sample_weight[rows]
         with np.errstate(divide="ignore"):  # in place, as there may be many rows
-            logs = np.log(weights, out=weights)
-            if scale > 0:
-                counted = scaled if sample_weight is None else scaled * sample_weight[rows]
-                factors = _cell_factors(groups.codes, labels.codes, counted, logarithms=True)
-                factors *= float(self.prevalence_correction)
-                np.log(scaled, out=scaled)
-                scaled += factors
-                scaled += np.log(scale)
-                logs[rows] = scaled
+            if scale <= 0:
+                return np.log(weights, out=weights)
+            factors = _cell_factors(groups, labels, counted, logarithms=True)
+            factors *= float(self.prevalence_correction)
+            del counted
+            logs = weights if isinstance(rows, slice) else np.log(weights)
+            for part in slices(len(labels.codes)):
+                at = part if isinstance(rows, slice) else rows[part]
+                scaled = np.log(weights[at] / scale)
+                logs[at] = scaled + factors[groups.codes[part], labels.codes[part]] + np.log(scale)
         return logs
 
     def _check_settings(self) -> None:
@@ -317,34 +328,40 @@ def minmax(utilities: Floats) -> Floats:
     low, high = utilities.min(), utilities.max()
     largest = max(abs(low), abs(high))
     if largest > 0:  # so that a difference can neither overflow nor vanish
-        utilities, low, high = utilities / largest, low / largest, high / largest
-    return (utilities - low) / (high - low) if high > low else np.ones(len(utilities))
+        low, high = low / largest, high / largest
+    if not high > low:
+        return np.ones(len(utilities))
+    utilities = utilities / largest
+    utilities -= low
+    utilities /= high - low
+    return utilities
 
 
 def _cell_factors(
-    groups: Integers, labels: Integers, counted: Floats | None, *, logarithms: bool = False
+    groups: Groups, labels: Labels, counted: Floats | None, *, logarithms: bool = False
 ) -> Floats:
-    """Return every row's factor P(z) P(y) / P(z, y); 1 where the cell has no weight."""
-    z, y = (np.bincount(codes, counted).astype(np.float64) for codes in (groups, labels))
-    cells = groups * len(y) + labels
-    cell = np.bincount(cells, counted, len(z) * len(y)).astype(np.float64).reshape(len(z), len(y))
-    z, total = z[:, None], float(len(cells)) if counted is None else counted.sum()
+    """Return the factor P(z) P(y) / P(z, y) of each group and label; 1 where the cell has no weight."""
+    n_groups, n_labels = len(groups), len(labels.classes)
+    z = add_up(groups.codes, n_groups, counted).astype(np.float64)[:, None]
+    y = add_up(labels.codes, n_labels, counted).astype(np.float64)
+    cell = add_up(groups.codes * n_labels + labels.codes, n_groups * n_labels, counted).astype(np.float64)
+    cell, total = cell.reshape(n_groups, n_labels), float(len(groups.codes))
+    if counted is not None:
+        total = counted.sum()
     if not logarithms:
-        factors = np.divide(z * y, total * cell, out=np.ones(cell.shape), where=cell > 0)
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_z, log_y, log_cell, log_total = (np.log(part) for part in (z, y, cell, total))
-            factors = np.subtract(
-                log_z + log_y - log_total, log_cell, out=np.zeros(cell.shape), where=np.isfinite(log_cell)
-            )
-    return factors.ravel()[cells]
+        return np.divide(z * y, total * cell, out=np.ones(cell.shape), where=cell > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_z, log_y, log_cell, log_total = (np.log(part) for part in (z, y, cell, total))
+        return np.subtract(
+            log_z + log_y - log_total, log_cell, out=np.zeros(cell.shape), where=np.isfinite(log_cell)
+        )
 
 
 def _rows_per_cell(groups: Groups, labels: Labels, among: Any = slice(None)) -> npt.NDArray[np.int64]:
     """Count rows by group and label."""
     shape = len(groups), len(labels.classes)
     cells = groups.codes * shape[1] + labels.codes
-    return np.bincount(cells[among], minlength=shape[0] * shape[1]).reshape(shape)
+    return add_up(cells[among], shape[0] * shape[1]).reshape(shape)
 
 
 def _warn_of_cells(

@@ -14,12 +14,22 @@ from imblearn.utils import check_target_type
 from fado._checks import check_share
 from fado._messages import insert_parameters, list_names, warn_user
 from fado._typing import Bools, Floats, Integers
-from fado.interventions._base import REQUESTS, BaseIntervention, TrainingSet, occurring, warn_of_small
+from fado.interventions._base import (
+    REQUESTS,
+    BaseIntervention,
+    TrainingSet,
+    add_up,
+    occurring,
+    slices,
+    warn_of_small,
+)
 from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, take_rows
 from fado.utility import LinearUtility
 
 _THICK = 20  # a group with less than 1 / _THICK of the compared rows is thin
 _HALVINGS = 40  # of the interval of rates: finer than one row in 10^12
+_FEW = 1 << 20  # rows whose keys are copied as they are
+_SAMPLED, _MARGIN = 1 << 16, 1 << 11  # of more rows, and the places around the one that is searched
 
 
 class PrevalenceSampling:
@@ -69,11 +79,7 @@ class PrevalenceSampling:
         self._exact_strength = Fraction(strength) if sample_weight is None else strength
         self._min_group_size = min_group_size
         self.positives, self.negatives = (
-            np.bincount(
-                groups.codes[rows],
-                None if sample_weight is None else sample_weight[rows],
-                minlength=len(groups),
-            )
+            add_up(groups.codes[rows], len(groups), None if sample_weight is None else sample_weight[rows])
             for rows in (positive, ~positive)
         )
         self.compared = groups.compared(min_group_size)
@@ -122,16 +128,19 @@ class PrevalenceSampling:
         ndarray of bool of shape (n_rows,)
         """
         gone: Bools = np.zeros(len(self._groups.codes), dtype=bool)
+        keys = shuffled if utilities is None else utilities
         for group, rows in self._negatives.items():
-            order = shuffled[rows] if utilities is None else utilities[rows]
+            negatives, kept = self.negatives[group], self.kept[group]
             if self._weights is None:
-                n_dropped = int(self.negatives[group] - self.kept[group])
-                gone[rows[_least(order, n_dropped, shuffled[rows])]] = True
+                _mark_least(gone, rows, keys, int(negatives - kept), shuffled)
             else:
-                ordered = rows[np.lexsort([shuffled[rows], order])]
-                left = self.negatives[group] - np.cumsum(self._weights[ordered])  # after each row has gone
-                away = np.abs(np.r_[self.negatives[group], left] - self.kept[group])
-                gone[ordered[: int(np.argmin(away))]] = True
+                ordered = rows[np.lexsort([shuffled[rows], keys[rows]])]
+                away = np.cumsum(self._weights[ordered])  # in place, as there may be many rows
+                np.subtract(negatives, away, out=away)  # what is left after each row has gone
+                away -= kept
+                nearest = int(np.argmin(np.abs(away, out=away)))
+                if away[nearest] < abs(negatives - kept):
+                    gone[ordered[: nearest + 1]] = True
         return gone
 
     def warn(self) -> None:
@@ -198,10 +207,18 @@ class PrevalenceSampling:
 
     @cached_property
     def _negatives(self) -> dict[int, Integers]:
-        """The negatives of the groups that lose some."""
+        """The negatives of the groups that lose some, in the smallest type that fits."""
+        codes, positive = self._groups.codes, self._positive
+        type_, parts = _type_of_rows(len(codes)), list(slices(len(codes)))
         return {
-            int(group): np.flatnonzero(~self._positive & (self._groups.codes == group))
-            for group in np.flatnonzero(self.shrinking)
+            group: np.concatenate(
+                [
+                    np.flatnonzero(~positive[part] & (codes[part] == group)).astype(type_) + part.start
+                    for part in parts
+                ],
+                dtype=type_,
+            )
+            for group in np.flatnonzero(self.shrinking).tolist()
         }
 
     def _number(self, amount: Any) -> Any:
@@ -241,17 +258,54 @@ class PrevalenceSampling:
         return kept
 
 
-def _least(keys: npt.NDArray[Any], count: int, shuffled: Integers) -> Integers:
-    """Find the `count` entries with the least keys; `shuffled` breaks ties."""
-    limit = np.partition(keys, count - 1)[count - 1]
-    below, tied = np.flatnonzero(keys < limit), np.flatnonzero(keys == limit)
-    return np.r_[below, tied[np.argsort(shuffled[tied], kind="stable")[: count - len(below)]]]
+def _type_of_rows(n_rows: int) -> Any:
+    """Return the type of the positions of so many rows, half as large where that is enough."""
+    return np.int32 if n_rows < 1 << 31 else np.int64
+
+
+def _mark_least(marks: Bools, rows: Integers, keys: npt.NDArray[Any], n_marked: int, ties: Integers) -> None:
+    """Mark some of the rows, those with the least keys; of equal keys, those with the least `ties`."""
+    limit, n_below, n_equal = _limit(rows, keys, n_marked)
+    equal = []
+    for part in slices(len(rows)):
+        some, compared = rows[part], keys[rows[part]]
+        marks[some[compared < limit]] = True
+        equal.append(some[compared == limit])
+    tied = np.concatenate(equal)
+    if n_below + n_equal > n_marked:  # ties are distinct
+        limit, _, _ = _limit(tied, ties, n_marked - n_below)
+        tied = tied[ties[tied] <= limit]
+    marks[tied] = True
+
+
+def _limit(rows: Integers, keys: npt.NDArray[Any], count: int) -> tuple[Any, int, int]:
+    """Find the `count`-th least of the keys of some rows, how many are less, and how many are equal.
+
+    Of many rows a sample brackets it, so that few keys are copied.
+    """
+    low, high = -np.inf, np.inf
+    if len(rows) > _FEW:
+        sample = np.sort(keys[rows[:: len(rows) // _SAMPLED]])
+        place = count * len(sample) // len(rows)
+        low, high = sample[max(place - _MARGIN, 0)], sample[min(place + _MARGIN, len(sample) - 1)]
+    n_below, inside = 0, []
+    for part in slices(len(rows)):
+        some = keys[rows[part]]
+        n_below += int((some < low).sum())
+        inside.append(some[(some >= low) & (some <= high)])
+    among = np.concatenate(inside)
+    if not n_below < count <= n_below + len(among):  # the sample was a strange one
+        among, n_below = keys[rows], 0
+    among.partition(count - n_below - 1)
+    limit = among[count - n_below - 1]
+    return limit, n_below + int((among < limit).sum()), int((among == limit).sum())
 
 
 class _PrevalenceSampler(BaseIntervention, BaseSampler):
     """Base class of the samplers: the negatives of least utility are dropped first."""
 
     _sampling_type = "clean-sampling"
+    _row_bytes = 18, 40
     __metadata_request__fit_resample: ClassVar = REQUESTS
     sample_indices_: npt.NDArray[np.integer[Any]]
     sampling_strategy_: dict[Any, int]
@@ -307,7 +361,8 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     ) -> TrainingSet:
         n_rows = len(labels.codes)
         groups = occurring(groups)
-        shuffled = generator.permutation(n_rows)
+        shuffled = np.arange(n_rows, dtype=_type_of_rows(n_rows))
+        generator.shuffle(shuffled)
         sampling = self._sampling(labels, groups, sample_weight)
         if sampling is None:
             warn_user(
@@ -317,7 +372,9 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             return TrainingSet(np.arange(n_rows))
         if self.strength > 0:
             sampling.warn()
-        return TrainingSet(np.flatnonzero(~sampling.dropped(utilities, shuffled)))
+        gone = sampling.dropped(utilities, shuffled)
+        del utilities, shuffled, sampling  # there may be many rows
+        return TrainingSet(np.flatnonzero(~gone))
 
     def _sampling(
         self, labels: Labels, groups: Groups, sample_weight: Floats | None

@@ -2,7 +2,7 @@
 
 from fado.tabular._column import FEWEST_OF_LEVEL, Column, column_from
 from fado.tabular._expressions import Expression, GroupNames, protected_from, read_attributes
-from fado.tabular._files import ENDINGS, ending_of, read_table, reader_of, write_csv
+from fado.tabular._files import ENDINGS, Paths, ending_of, read_table, reader_of, write_csv
 from fado.tabular._matching import (
     NOT_GIVEN,
     UNSEEN,
@@ -27,6 +27,16 @@ from fado.tabular._problem import (
     weights_of,
 )
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
+from fado.tabular._roles import (
+    BLOCK_ROWS,
+    Classes,
+    Combinations,
+    Roles,
+    TablePass,
+    check_comparisons,
+    check_group_names,
+    read_roles,
+)
 from fado.tabular._source import Source, SourcePart, in_blocks, open_source
 from fado.tabular._streams import (
     LevelsCollector,

@@ -421,7 +421,8 @@ def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     if not weights.any():
         return weights
     weights = weights / weights.max()  # so that the sum cannot overflow
-    return weights / weights.mean()
+    weights /= weights.mean()
+    return weights
 
 
 def blocks_of(groups: Any, n_rows: int, called: str = "`groups`") -> npt.NDArray[np.int64]:

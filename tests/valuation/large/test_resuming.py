@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ import fado
 from fado import Valuation
 from fado.valuation import plan_files, summarise_files
 from fado.valuation._saved import DONE, footer_digest
-from fado.valuation.large import StoredValues, _plan, _run, _scoring, _value_files
+from fado.valuation.large import StoredValues, _plan, _scoring, _value_files
 from fado.valuation.large._run import Run
 
 N = 2400
@@ -166,13 +165,8 @@ def test_less_free_memory_than_when_a_run_began_is_no_reason_to_stop(data, tmp_p
         patched.setattr(_value_files, "learn", None)
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
-    shutil.copytree(tmp_path / "v", tmp_path / "w")
-    monkeypatch.setattr(_plan, "free_memory", lambda: 1_300_000)  # a little too little
-    values = fado.value_files(data, out=tmp_path / "w", **asked).values
-    pd.testing.assert_frame_equal(values, expected, check_exact=True)
     monkeypatch.setattr(_plan, "free_memory", lambda: 900_000)
-    with pytest.warns(UserWarning, match="started with memory for 2,400 training rows, and what is free now"):
-        values = fado.value_files(data, out=tmp_path / "v", **asked).values
+    values = fado.value_files(data, out=tmp_path / "v", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
 
 
@@ -233,51 +227,28 @@ def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole
     assert contents(out) == contents(whole)
 
 
-# What a run into a file removes in the end: four parts, then what tells of them.
-REMOVED = 4 + 5
+@pytest.mark.parametrize("removed", ["nothing", "half", "all"])
+def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(data, tmp_path, monkeypatch, removed):
+    out, plain = tmp_path / "v.parquet", shutil.rmtree
 
-
-@pytest.fixture(scope="module")
-def joined(data, tmp_path_factory):
-    """A run into a file that was ended before it removed anything."""
-    folder = tmp_path_factory.mktemp("joined")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Run, "remove", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            fado.value_files(data, out=folder / "v.parquet", **SETTINGS)
-    return folder
-
-
-@pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])
-def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
-    data, joined, tmp_path, monkeypatch, n_removed
-):
-    folder = tmp_path / "values"
-    shutil.copytree(joined, folder)
-    out, run = folder / "v.parquet", Run(folder / ".v.parquet.parts")
-    removed = []
-
-    def remove(path):
-        if len(removed) == n_removed:
-            if path.is_dir():
-                next(path.iterdir()).unlink()  # half of it is gone
+    def remove(path, **options):
+        if path.name.endswith(".part") and (path / "_done.json").exists():
+            if removed == "half":
+                (path / "_done.json").unlink()
+                plain(path / "_models")
+            elif removed == "all":
+                plain(path)
             raise KeyboardInterrupt
-        removed.append(path.name)
-        _remove(path)
+        plain(path, **options)
 
-    _remove = _run._remove
-    with monkeypatch.context() as patched, run.held():
-        patched.setattr(_run, "_remove", remove)
-        if n_removed < REMOVED:
-            with pytest.raises(KeyboardInterrupt):
-                run.remove()
-        else:
-            run.remove()
-            assert len(removed) == REMOVED
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", remove)
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=out, **SETTINGS)
     before = out.read_bytes()
     fado.value_files(data, out=out, **SETTINGS)
     assert out.read_bytes() == before
-    assert [path.name for path in folder.iterdir()] == ["v.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
 
 
 def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from fado.datasets import protected_from
 from fado.tabular import Table, column_from, row_hash, variable_from
 from fado.valuation import digest_of_target, load_models, plan_files, summarise_files
 from fado.valuation._probabilities import normalised_entropy
-from fado.valuation.large import _plan, _value_files
+from fado.valuation.large import _plan, _scoring
 
 N = 4000
 FIELDS = ("values", "standard_error", "counts", "label_probability")
@@ -249,7 +249,7 @@ def test_neither_memory_nor_workers_change_a_bit(data, valued, tmp_path, other):
 
 def test_neither_files_nor_blocks_nor_their_order_change_a_bit(valued, tmp_path, monkeypatch):
     monkeypatch.setattr(_plan, "BLOCK_ROWS", 137)
-    monkeypatch.setattr(_value_files, "PART_ROWS", 500)
+    monkeypatch.setattr(_scoring, "PART_ROWS", 500)
     folder = write_parts(tmp_path / "d", n_files=3, row_group_size=171)
     files = sorted(folder.iterdir(), reverse=True)
     valuation = value(files, tmp_path / "v", train_rows=1000)

@@ -5,9 +5,10 @@ The sampled rows are a table in memory: bags, fits and values are those of `OutO
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,25 +19,34 @@ from fado._messages import list_names, warn_user
 from fado._storage import digest_of, write_file
 from fado.execution import on_cluster
 from fado.tabular import (
-    Column,
     LevelsCollector,
     Problem,
+    Roles,
     SmallestRows,
     Source,
     Table,
+    TablePass,
     Variable,
     column_from,
-    on_shelf,
     warn_of_doubtful_columns,
     weights_of,
 )
 from fado.valuation._new_rows import known_labels
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
-from fado.valuation.large._plan import sample_size
 from fado.valuation.large._run import LEARNT, Run
-from fado.valuation.large._table import Roles, TablePass
 
 FIELDS = ("values", "standard_error", "counts", "label_probability")
+
+
+def sample_size(train_rows: int, unseen_fraction: float) -> int:
+    """Return how many rows to sample, so that about this many are left after a bag's share is taken out.
+
+    Examples
+    --------
+    >>> sample_size(100, 0.2)
+    125
+    """
+    return math.ceil(train_rows / (1 - unseen_fraction) - 1e-6)
 
 
 def learn(
@@ -51,28 +61,23 @@ def learn(
 ) -> ValuationModels:
     """Read all rows once, train the models of all bags, and keep what the second pass needs."""
     reading = TablePass(source, roles)
-    levels = LevelsCollector(pa.schema([reading.schema.field(name) for name in roles.features]))
-    sampled_rows = sample_size(train_rows, valuator.unseen_fraction)
-    smallest = SmallestRows(sampled_rows, valuator.random_state, reading.schema)
-    file_rows = dict.fromkeys((file.path for file in source.files), 0)
-    for block in reading.blocks(block_rows, progress=valuator.progress):
-        levels.add(block.table)
-        smallest.add(block.rows, block.table)
-        file_rows[block.part.file.path] += block.table.num_rows
-    variables = reading.variables()
+    collector = LevelsCollector(pa.schema([reading.schema.field(name) for name in roles.features]))
+    n_sampled = sample_size(train_rows, valuator.unseen_fraction)
+    smallest = SmallestRows(n_sampled, valuator.random_state, reading.schema)
+    for rows, table, _ in reading.blocks(block_rows, progress=valuator.progress):
+        collector.add(table)
+        smallest.add(rows, table)
+    variables, levels = reading.variables(), collector.levels()
     rows, sample = smallest.finish()
     pa.default_memory_pool().release_unused()
-    problem = _problem_of(sample, roles, variables, levels.levels())
-    with ExitStack() as stack:
-        if client is not None:  # fits on the sampled rows run on the cluster
-            problem = replace(problem, table=stack.enter_context(on_shelf(problem.table, run.sample)))
-            stack.enter_context(on_cluster(client))
+    problem = _problem_of(sample, roles, variables, levels)
+    with on_cluster(client) if client is not None else nullcontext():
         valuator.fit_problem(problem)
     models, bags = valuator.models_, valuator.bags_
     longest = problem.n_rows - min(map(len, bags))
-    settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows}
+    counts = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows}
     provenance = models.provenance
-    models = replace(models, provenance=replace(provenance, settings={**provenance.settings, **settings}))
+    models = replace(models, provenance=replace(provenance, settings={**provenance.settings, **counts}))
     shutil.rmtree(run.models, ignore_errors=True)  # of a run that was ended before they were noted
     models.save(run.models)
 
@@ -88,19 +93,13 @@ def learn(
             left_out[places, bag] = True
         columns["group"] = sample.column(roles.groups)
         columns["bags"] = pa.FixedSizeListArray.from_arrays(pa.array(left_out.ravel()), len(bags))
-    table, sink = pa.table(columns), pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+    kept, sink = pa.table(columns), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, kept.schema) as writer:
+        writer.write_table(kept)
     content = sink.getvalue().to_pybytes()
     write_file(run.values, content, "Values")
-    LEARNT.write(
-        run.directory,
-        {
-            "file_rows": list(file_rows.values()),
-            "values": digest_of(content),
-            "target_pattern": reading.target_pattern(),
-        },
-    )
+    notes = {"file_rows": list(reading.file_rows.values()), "values": digest_of(content)}
+    LEARNT.write(run.directory, {**notes, "target_pattern": reading.target_pattern()})
     return models
 
 
@@ -135,15 +134,17 @@ def _problem_of(
         names_given=True,
         sources=tuple(columns),
         sample_weight=weights_of(roles.weights(sample), sample.num_rows),
-        blocks=roles.blocks(sample),
+        blocks=roles.row_groups(sample),
         unknown=roles.unknown,
     )
 
 
 def read_features(table: pa.Table, roles: Roles, levels: Mapping[str, tuple[str, ...]]) -> Table:
     """Read the features of some rows, with text as codes into the levels of the whole table."""
-
-    def with_levels(column: Column) -> Column:
-        return column if column.levels is None else column.with_levels(levels.get(column.name, ()))
-
-    return Table.of_columns([with_levels(column_from(name, table.column(name))) for name in roles.features])
+    columns = (column_from(name, table.column(name)) for name in roles.features)
+    return Table.of_columns(
+        [
+            column if column.levels is None else column.with_levels(levels.get(column.name, ()))
+            for column in columns
+        ]
+    )

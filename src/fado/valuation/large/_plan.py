@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fado._memory import format_memory, free_memory, parse_memory
-from fado.tabular import Source
-from fado.valuation.large._table import BLOCK_ROWS, Roles
+from fado.tabular import BLOCK_ROWS, Roles, Source
+from fado.valuation.large._learning import sample_size
+from fado.valuation.large._scoring import PART_ROWS
 
-SHARE_OF_FREE = 0.75
-PART_ROWS = 1_000_000
+_SHARE_OF_FREE = 0.75
 MOST_TRAIN_ROWS = 400_000  # if the caller sets none: twice as many hardly changed the ranks of values
 LEAST_TRAIN_ROWS = 1_000  # with fewer, memory is too small to be of use
 _LEAST_BLOCK_ROWS = 1 << 10
@@ -28,23 +28,12 @@ _BYTES_OF_A_SCORE = 8
 _BYTES_OF_A_SCORED_VARIABLE = 30
 
 
-def sample_size(train_rows: int, unseen_fraction: float) -> int:
-    """Return how many rows to sample, so that about this many are left after a bag's share is taken out.
-
-    Examples
-    --------
-    >>> sample_size(100, 0.2)
-    125
-    """
-    return math.ceil(train_rows / (1 - unseen_fraction) - 1e-6)
-
-
 def memory_bound(memory: str | int | None) -> int:
     """Return the memory limit in bytes: by default three quarters of what is free."""
     if memory is not None:
         return parse_memory(memory)
     free = free_memory()
-    return _IF_UNKNOWN if free is None else round(SHARE_OF_FREE * free)
+    return _IF_UNKNOWN if free is None else round(_SHARE_OF_FREE * free)
 
 
 @dataclass(frozen=True)

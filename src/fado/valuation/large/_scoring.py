@@ -7,75 +7,87 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
 from fado._progress import tracked
-from fado._storage import replacing
+from fado._storage import remove_unfinished, replacing
 from fado._typing import Bools, Floats, Integers
 from fado.execution import LostTask, ThreadExecutor
-from fado.tabular import Source, SourcePart, in_blocks, row_hash
+from fado.tabular import Roles, Source, SourcePart, in_blocks, row_hash
 from fado.valuation._new_rows import known_labels
-from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
+from fado.valuation._probabilities import RowsToScore, score_rows
 from fado.valuation._saved import METADATA_KEY, About
-from fado.valuation.large._learning import read_features
-from fado.valuation.large._run import Run, part_name
+from fado.valuation.entropy import ValuationModels
+from fado.valuation.large._learning import FIELDS, read_features
+from fado.valuation.large._run import LEARNT, Run, part_name
 from fado.valuation.large._summary import SUMS_KEY, group_sums, read_sums
-from fado.valuation.large._table import Roles
 
+PART_ROWS = 1_000_000
 _PLACE_KEY = b"fado.part"
 _ROWS_AT_A_TIME = 1 << 17  # of a row group, so that neither blocks nor memory show
 
-Block = tuple[int, pa.Table, str]  # the position of its first row, its rows, their file
-ScoredBlock = tuple[pa.Table, dict[str, Floats]]  # values, and sums over groups
+Block = tuple[SourcePart, int, pa.Table]  # its part, the position of its first row, its rows
+ScoredBlock = tuple[SourcePart, pa.Table, dict[str, Floats]]  # its part, values, and sums over groups
+
+
+def score_parts(
+    source: Source,
+    roles: Roles,
+    models: ValuationModels,
+    run: Run,
+    digest: str,
+    *,
+    block_rows: int,
+    workers: int,
+    client: Any,
+    progress: bool,
+) -> None:
+    """Score and write the parts that are missing, blocks in threads, or whole parts on a cluster."""
+    learnt = LEARNT.open(run.directory)
+    LEARNT.read_file(run.values, learnt["values"])  # refuses damaged values
+    provenance = replace(models.provenance, target_pattern=learnt["target_pattern"])
+    about = About(models.variables, list(FIELDS), models.scales, provenance, {})
+    source = source.with_rows_counted(learnt["file_rows"])
+    work = Scoring(source, roles, models, about, run, block_rows, digest)
+    parts = source.parts(PART_ROWS)
+    missing = [part for part in parts if not work.is_done(part)]
+    done = _here(work, missing, workers) if client is None else _on_cluster(work, missing, client)
+    for _ in tracked(done, len(missing), what="parts scored", show=progress and bool(missing)):
+        pass
+    remove_unfinished(run.directory)  # of workers that were killed
+    run.finish([work.path(part) for part in parts], [part.n_rows or 0 for part in parts], about.describe())
 
 
 @dataclass(frozen=True)
 class Scoring:
     """What writing the parts of a run needs, here or on the workers of a cluster.
 
-    Parameters
-    ----------
-    source : Source
-        The table, its rows counted.
-    roles : Roles
-        The roles of its columns.
-    models : tuple of VariableModels
-        The models, the target's first.
-    about : About
-        The description of the columns of values.
-    directory : Path
-        Where parts are written.
-    block_rows : int
-        How many rows are scored at once; it does not change values.
-    digest : str
-        The digest of the run's plan; every part has it, and its own number.
+    `source` has its rows counted, `about` describes the columns of values, `block_rows` are scored at once
+    and change no value, and every part has `digest`, that of the run's plan, and its own number.
     """
 
     source: Source
     roles: Roles
-    models: tuple[VariableModels, ...]
+    models: ValuationModels
     about: About
-    directory: Path
+    run: Run
     block_rows: int
     digest: str
 
     def path(self, part: SourcePart) -> Path:
         """Return the path of a part."""
-        return self.directory / part_name(part.number)
-
-    def _place(self, part: SourcePart) -> bytes:
-        return json.dumps({"run": self.digest, "number": part.number}).encode()
+        return self.run.directory / part_name(part.number)
 
     def is_done(self, part: SourcePart) -> bool:
         """Return whether this part of these values is written, by its footer."""
@@ -84,24 +96,20 @@ class Scoring:
         except (pa.ArrowException, OSError):
             return False
         notes = footer.metadata or {}
-        fits = notes.get(METADATA_KEY) == self.about.describe() and notes.get(_PLACE_KEY) == self._place(part)
-        return bool(footer.num_rows == part.n_rows and fits and SUMS_KEY in notes)
+        return bool(footer.num_rows == part.n_rows and notes.get(_PLACE_KEY) == self._place(part))
+
+    def _place(self, part: SourcePart) -> bytes:
+        return json.dumps({"run": self.digest, "number": part.number}).encode()
 
     @cached_property
     def learnt(self) -> pa.Table:
         """What `learn` kept of the rows that models learnt from, mapped into memory."""
-        return pa.ipc.open_file(pa.memory_map(str(Run(self.directory).values))).read_all()
+        return pa.ipc.open_file(pa.memory_map(str(self.run.values))).read_all()
 
     @cached_property
     def learnt_rows(self) -> Integers:
         """The positions of those rows in the whole table."""
         return self.learnt.column("row").to_numpy()
-
-    @cached_property
-    def learnt_values(self) -> pa.Table:
-        """Their values, in the columns of a part."""
-        schema = _schema(self.about)
-        return pa.Table.from_arrays(self.learnt.columns[: len(schema)], schema=schema)
 
     @cached_property
     def _learnt_groups(self) -> tuple[pa.Array, Bools]:
@@ -115,33 +123,19 @@ class Scoring:
     @cached_property
     def levels(self) -> dict[str, tuple[str, ...]]:
         """The levels of the feature columns that hold text, as far as any model sees them."""
-        schemas = [model.scorer.schema for variable in self.models for model in variable.models]
+        schemas = [model.scorer.schema for variable in self.models.kept for model in variable.models]
         columns = [zip(schema.names, schema.levels, strict=True) for schema in schemas if schema is not None]
         return {name: levels for each in columns for name, levels in each if levels is not None}
 
     def blocks(self, parts: Sequence[SourcePart]) -> Iterator[Block]:
-        """Read the rows of some parts."""
+        """Read the rows of some parts; only labels and weights, if models learnt from all rows."""
         all_learnt = len(self.learnt_rows) == self.source.n_rows
-        columns = self.roles.beside if all_learnt else self.roles.needed
         for part in parts:
             first = part.first_row or 0
+            columns = self.roles.beside if all_learnt else self.roles.needed
             for table in self.source.blocks(part, columns, self.block_rows):
-                if table.num_rows:
-                    yield first, table, str(part.file.path)
-                    first += table.num_rows
-
-    def labels(self, table: pa.Table, path: str) -> dict[str, npt.NDArray[Any]]:
-        """Encode the labels of some rows with the codes of the models."""
-        labels = {}
-        for model, column in zip(self.models, self.roles.variables(table), strict=True):
-            name = model.variable.name
-            labels[name] = known_labels(model.variable, column)
-            if model.variable.kind == "classes" and (labels[name] < 0).any():
-                raise ValueError(
-                    f"{path!r} holds labels of {name!r} that were not there when it was read first: it was "
-                    "changed meanwhile; name another `out` to start again."
-                )
-        return labels
+                yield part, first, table
+                first += table.num_rows
 
     def scored_by(self, rows: Integers, table: pa.Table) -> Bools:
         """Return which bags score rows that no model learnt from: as many as leave out a row on average.
@@ -160,51 +154,29 @@ class Scoring:
             chosen[place >= 0] = bags[place[place >= 0]]
         return chosen
 
-    def write(self, part: SourcePart, scored: Iterator[ScoredBlock]) -> None:
-        """Write a part with the next rows that come; the file appears completely or not at all."""
-        sums: dict[str, Floats] = {}
+    def write(self, part: SourcePart, scored: Iterable[ScoredBlock]) -> None:
+        """Write a part; the file appears completely or not at all."""
+        sums: dict[str, Any] = {}
 
-        def rows_of_part() -> Iterator[pa.Table]:
-            n_rows = 0
-            while n_rows < (part.n_rows or 0):
-                block = next(scored, None)
-                if block is None:
-                    raise ValueError(
-                        f"{str(part.file.path)!r} has fewer rows than before: it was changed meanwhile; name "
-                        "another `out` to start again."
-                    )
-                values, block_sums = block
+        def values_of_part() -> Iterator[pa.Table]:
+            for _, values, block_sums in scored:
                 for name, numbers in block_sums.items():
                     sums[name] = sums.get(name, 0.0) + numbers
-                n_rows += values.num_rows
                 yield values
 
         with _writer(self.path(part), self.about, tidy=False) as writer:
-            for table in in_blocks(rows_of_part(), _ROWS_AT_A_TIME):
+            for table in in_blocks(values_of_part(), _ROWS_AT_A_TIME):
                 writer.write_table(table.combine_chunks(), row_group_size=_ROWS_AT_A_TIME)
             plain = {name: numbers.tolist() for name, numbers in sums.items()}
-            writer.add_key_value_metadata(
-                {SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: self._place(part)}
-            )
-
-
-def score_parts(
-    work: Scoring, parts: Sequence[SourcePart], *, workers: int, client: Any = None, progress: bool = False
-) -> None:
-    """Score and write the parts that are missing, blocks in threads, or whole parts on a cluster."""
-    missing = [part for part in parts if not work.is_done(part)]
-    if not missing:
-        return
-    done = _here(work, missing, workers) if client is None else _on_cluster(work, missing, client)
-    for _ in tracked(done, len(missing), what="parts scored", show=progress):
-        pass
+            notes = {SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: self._place(part)}
+            writer.add_key_value_metadata(notes)
 
 
 def _here(work: Scoring, parts: Sequence[SourcePart], workers: int) -> Iterator[SourcePart]:
     """Score blocks in threads; while one part is written, blocks of the next are scored."""
     with closing(ThreadExecutor(workers).run(score_block, work.blocks(parts), work)) as scored:
-        for part in parts:
-            work.write(part, scored)
+        for part, blocks in groupby(scored, key=lambda block: block[0]):
+            work.write(part, blocks)
             yield part
 
 
@@ -212,7 +184,7 @@ def _on_cluster(work: Scoring, parts: Sequence[SourcePart], client: Any) -> Iter
     """Score parts on the workers of a cluster."""
     from fado.execution import DaskExecutor
 
-    work = replace(work, directory=work.directory.resolve())  # workers may have begun in another directory
+    work = replace(work, run=Run(work.run.directory.resolve()))  # workers may have begun in another directory
     parts = [replace(part, file=replace(part.file, path=part.file.path.resolve())) for part in parts]
     for batch in DaskExecutor(client).run_unordered(_score_part, parts, work):
         for part in batch:
@@ -231,10 +203,14 @@ def _score_part(part: SourcePart, work: Scoring, stop: threading.Event) -> Sourc
 
 def score_block(block: Block, work: Scoring, stop: threading.Event | None) -> ScoredBlock:
     """Take the values of rows that models learnt from; score the others."""
-    first, table, path = block
-    n_rows, labels = table.num_rows, work.labels(table, path)
+    part, first, table = block
+    n_rows, variables = table.num_rows, [kept.variable for kept in work.models.kept]
+    columns = zip(variables, work.roles.variables(table), strict=True)
+    labels = {variable.name: known_labels(variable, column) for variable, column in columns}
     start, end = np.searchsorted(work.learnt_rows, [first, first + n_rows])
-    values = work.learnt_values.slice(start, end - start)
+    schema = _schema(work.about)
+    values = work.learnt.slice(start, end - start).columns[: len(schema)]
+    values = pa.Table.from_arrays(values, schema=schema)
     if end - start < n_rows:
         learnt = work.learnt_rows[start:end] - first
         others = np.delete(np.arange(n_rows), learnt)
@@ -242,16 +218,14 @@ def score_block(block: Block, work: Scoring, stop: threading.Event | None) -> Sc
         rows = RowsToScore(
             read_features(rest, work.roles, work.levels),
             {name: codes[others] for name, codes in labels.items()},
-            f" of {path!r}",
+            f" of {str(part.file.path)!r}",
             work.scored_by(first + others, rest),
         )
-        fields: Mapping[str, Any] = score_rows(rows, work.models, stop)
-        columns = [pa.array(fields[field][variable]) for field, variable in work.about.column_names()]
-        scored = pa.Table.from_arrays(columns, schema=values.schema)
-        order = np.argsort(np.concatenate([learnt, others]))
-        values = pa.concat_tables([values, scored]).take(pa.array(order))
-    variables = [model.variable for model in work.models]
-    return values, group_sums(values, variables, labels, work.roles.weights(table))
+        fields: Mapping[str, Any] = score_rows(rows, work.models.kept, stop)
+        scored = [pa.array(fields[field][variable]) for field, variable in work.about.column_names()]
+        order = pa.array(np.argsort(np.concatenate([learnt, others])))
+        values = pa.concat_tables([values, pa.Table.from_arrays(scored, schema=schema)]).take(order)
+    return part, values, group_sums(values, variables, labels, work.roles.weights(table))
 
 
 def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
@@ -268,11 +242,10 @@ def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
 @contextmanager
 def _writer(path: Path, about: About, *, tidy: bool) -> Iterator[Any]:
     """Open a file of values, which appears completely or not at all."""
+    options = {"compression": "zstd", "write_page_checksum": True}
     with (
         replacing(path, "Values", tidy=tidy) as temporary,
-        pa.parquet.ParquetWriter(
-            temporary, _schema(about), compression="zstd", write_page_checksum=True
-        ) as writer,
+        pa.parquet.ParquetWriter(temporary, _schema(about), **options) as writer,
     ):
         yield writer
 

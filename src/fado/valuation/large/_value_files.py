@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from fado._checks import check_count
-from fado._messages import warn_user
-from fado._storage import remove_unfinished
+from fado._storage import discard
 from fado._version import library_versions
 from fado.execution import n_workers, opened_client
-from fado.tabular import Source, open_source, reader_of
+from fado.tabular import Paths, Roles, Source, open_source, read_roles, reader_of
 from fado.valuation._bags import check_bags
 from fado.valuation._result import Valuation
-from fado.valuation._saved import About, open_values, read_lazily
+from fado.valuation._saved import open_values, read_lazily
 from fado.valuation.entropy import OutOfBagEntropy, load_models
-from fado.valuation.large._learning import FIELDS, learn
-from fado.valuation.large._plan import PART_ROWS, SHARE_OF_FREE, FilesPlan, make_plan, memory_bound
-from fado.valuation.large._run import LEARNT, Run, request_of
-from fado.valuation.large._scoring import Scoring, join_parts, score_parts
-from fado.valuation.large._table import Roles, read_roles
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+from fado.valuation.large._learning import learn
+from fado.valuation.large._plan import FilesPlan, make_plan, memory_bound
+from fado.valuation.large._run import LEARNT, Run
+from fado.valuation.large._scoring import join_parts, score_parts
 
 _MOST_SEED = 2**63 - 1
 _MOST_TRAIN_ROWS = 10**12
@@ -146,67 +142,75 @@ def value_files(
     """
     seed = check_count("random_state", random_state, 0, _MOST_SEED)
     final = Path(out)
-    joined = final.suffix.lower() == ".parquet"
+    is_file = final.suffix.lower() == ".parquet"
     columns = {"target": target, "protected": protected, "drop": drop, "exclude": exclude}
     columns |= {"weight": weight, "groups": groups, "unknown": unknown}
     sizes = {"train_rows": train_rows, "n_bags": n_bags, "unseen_fraction": unseen_fraction}
+    run = Run(final.parent / f".{final.name}.parts" if is_file else final)
     with opened_client(client) as opened:
         source, roles, plan = _open(paths, columns, memory, n_jobs, **sizes)
         check_out(final, source, paths)
-        request = {
-            **roles.to_plain(),
+        request: dict[str, Any] = {
+            "target": roles.target.name,
+            "protected": roles.names[1:],
+            "unknown": [str(value) for value in roles.unknown],
+            "features": list(roles.features),
+            "excluded": {name: list(hidden) for name, hidden in roles.excluded.items()},
+            "weight": weight,
+            "groups": groups,
             "random_state": seed,
             "n_bags": int(n_bags),
             "unseen_fraction": float(unseen_fraction),
             "train_rows": None if train_rows is None else int(train_rows),
             "versions": library_versions(),
+            "schema": hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest(),
+            "files": [
+                {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
+                for file in source.files
+            ],
         }
-        run = Run(final.parent / f".{final.name}.parts" if joined else final)
         with run.held():
-            begun = run.begin(request_of(source, request), plan.train_rows)
+            begun = run.begin(request, plan.train_rows)
             if not run.is_done():
-                models = None
-                if not run.has_learnt():
-                    _check_room(
-                        run.directory, plan.train_rows, begun["train_rows"], bounded=memory is not None
-                    )
+                if (run.directory / LEARNT.name).is_file():
+                    models = load_models(run.models)
+                else:
+                    if memory is not None and begun["train_rows"] > plan.train_rows:
+                        raise ValueError(
+                            f"The values in {str(run.directory)!r} were started with memory for "
+                            f"{begun['train_rows']:,} training rows, and `memory` is now for "
+                            f"{plan.train_rows:,}: give as much as before, or name another `out` to start "
+                            "again."
+                        )
                     valuator = OutOfBagEntropy(
                         n_bags=n_bags,
                         unseen_fraction=unseen_fraction,
-                        z_exclude={name: list(hidden) for name, hidden in roles.excluded.items()},
+                        z_exclude=request["excluded"],
                         random_state=seed,
                         n_jobs=n_jobs,
                         progress=progress,
                         keep_models=True,
                     )
-                    rows = begun["train_rows"]
-                    models = learn(
-                        source, roles, valuator, run, rows, block_rows=plan.block_rows, client=opened
-                    )
+                    rows, block_rows = begun["train_rows"], plan.block_rows
+                    models = learn(source, roles, valuator, run, rows, block_rows=block_rows, client=opened)
                     del valuator
                     pa.default_memory_pool().release_unused()
-                learnt = LEARNT.open(run.directory)
-                LEARNT.read_file(run.values, learnt["values"])  # refuses damaged values
-                models = models or load_models(run.models)
-                provenance = replace(models.provenance, target_pattern=learnt["target_pattern"])
-                about = About(models.variables, list(FIELDS), models.scales, provenance, {})
-                source = source.with_rows_counted(learnt["file_rows"])
-                parts = source.parts(PART_ROWS)
-                work = Scoring(
-                    source, roles, models.kept, about, run.directory, plan.block_rows, begun["digest"]
+                score_parts(
+                    source,
+                    roles,
+                    models,
+                    run,
+                    begun["digest"],
+                    block_rows=plan.block_rows,
+                    workers=plan.workers,
+                    client=opened,
+                    progress=progress,
                 )
-                score_parts(work, parts, workers=plan.workers, client=opened, progress=progress)
-                run.sample.unlink(missing_ok=True)  # of a run that was ended while models learnt
-                remove_unfinished(run.directory)  # of workers that were killed
-                run.finish(
-                    [work.path(part) for part in parts],
-                    [part.n_rows or 0 for part in parts],
-                    about.describe(),
-                )
-            if joined:
-                written, about = open_values(run.directory)
-                join_parts([part.path for part in written], final, about)
-                run.remove()
+            if is_file:
+                parts, about = open_values(run.directory)
+                join_parts([part.path for part in parts], final, about)
+        if is_file:
+            discard(run.directory, final)
         return read_lazily(final)
 
 
@@ -269,8 +273,11 @@ def _open(
     return source, roles, make_plan(source, roles, memory=bound, workers=n_workers(n_jobs), **sizes)
 
 
-def _check_place(out: Path) -> None:
-    """Refuse, before any work is done, an output that cannot be written."""
+def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input.
+
+    `paths` is the table as the user named it, `beside` what else is read: files, or directories of them.
+    """
     if out.suffix.lower() == ".csv":
         raise ValueError(f"`out` must be a directory, or end in .parquet, got {str(out)!r}.")
     if not out.parent.is_dir():
@@ -282,14 +289,6 @@ def _check_place(out: Path) -> None:
         raise ValueError(f"{str(out)!r} is a file: name a directory, or a file that ends in .parquet.")
     if not os.access(out if out.is_dir() else out.parent, os.W_OK):
         raise ValueError(f"The directory {str(out if out.is_dir() else out.parent)!r} is not writable.")
-
-
-def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would replace an input.
-
-    `paths` is the table as the user named it, `beside` what else is read: files, or directories of them.
-    """
-    _check_place(out)
     files = [file.path.resolve() for file in source.files]
     others = [path.resolve() for path in beside]
     if out.resolve() in {*files, *others, *(path.parent for path in files)} or out.resolve().parent in others:
@@ -299,24 +298,4 @@ def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = 
         raise ValueError(
             f"`out` is {str(out)!r}, which {reader!r} would read the next time: name a place elsewhere, or a "
             "name that begins with '_'."
-        )
-
-
-def _check_room(directory: Path, fitting: int, needed: int, *, bounded: bool) -> None:
-    """Refuse a memory limit that is too small for the sample of a run that began earlier.
-
-    Without a limit, the run continues: the sample was fixed when it began, since it affects values.
-    """
-    if needed <= fitting:
-        return
-    begun = f"The values in {str(directory)!r} were started with memory for {needed:,} training rows, and"
-    if bounded:
-        raise ValueError(
-            f"{begun} `memory` is now for {fitting:,}: give as much as before, or name another `out` to "
-            "start again."
-        )
-    if SHARE_OF_FREE * needed > fitting:
-        warn_user(
-            f"{begun} what is free now is for {fitting:,}: the run continues with as many as before, and "
-            "may run out of memory."
         )
