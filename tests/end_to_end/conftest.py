@@ -90,6 +90,37 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def text(self, selector):
+        """Give the text of the first element that a selector finds, folded away or not."""
+        return self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent")
+
+    def shown(self, selector):
+        """Give the text of the first element that a selector finds, as it is laid out."""
+        return self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def texts(self, selector):
+        """Give the texts of all elements that a selector finds."""
+        all_of = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        return self.evaluate(f"{all_of}.map((one) => one.textContent)")
+
+    def count(self, selector):
+        """Count the elements that a selector finds."""
+        return self.evaluate(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+    def click(self, selector):
+        """Click the first element that a selector finds."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def check_fit(self, address, width, scheme):
+        """Open a page in a colour scheme, on a screen of a width that it must not exceed."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+        self.open(address, width=width)
+        assert self.evaluate("document.documentElement.scrollWidth") <= width
+        dark = self.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(246, 246, 243)"
+        assert dark == (scheme == "dark")
+        self.call("Emulation.setEmulatedMedia", features=[])
+
     def until(self, script):
         """Run a script again and again until its result is something, and give that."""
         end = time.monotonic() + PATIENCE

@@ -31,7 +31,7 @@ def test_the_card_fits_and_runs_nothing(browser, address, media, width, scheme):
     browser.call("Emulation.setEmulatedMedia", media=media, features=features)
     try:
         browser.open(address, width=width)
-        assert browser.evaluate("document.querySelector('#lead p').innerText") == (
+        assert browser.shown("#lead p") == (
             "On test rows, which were not used to make the model, the line is missed, budget exceeded by the "
             "estimate: 11.0 % for 10 %; fpr_ratio 0.700 (95 % interval 0.600 to 0.790), at least 0.8 "
             "required."

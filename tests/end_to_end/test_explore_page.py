@@ -103,12 +103,12 @@ def check_against_the_library(case, browser, utility, alpha, names):
         shown = {label: number(text) for label, text in weighing[group].items() if label != "group"}
         assert shown["share of weight"] == pytest.approx(100 * weights[rows].sum() / weights.sum(), abs=0.051)
         assert shown["weighted"] == pytest.approx(100 * np.average(y[rows], weights=weights[rows]), abs=0.051)
-    effective = number(browser.evaluate("document.querySelector('[data-number=effective]').textContent"))
+    effective = number(browser.text("[data-number=effective]"))
     assert effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum(), abs=0.51)
 
 
 def alpha_shown(browser):
-    return float(browser.evaluate("document.querySelector('#controls output').textContent"))
+    return float(browser.text("#controls output"))
 
 
 def test_moving_the_slider_shows_what_the_library_computes(case, browser, address):
@@ -116,7 +116,7 @@ def test_moving_the_slider_shows_what_the_library_computes(case, browser, addres
     assert alpha_shown(browser) == 0.5
     expected = 0.5
     for utility in KINDS:
-        browser.evaluate(f"document.querySelector('[data-utility=\"{utility}\"]').click()")
+        browser.click(f"[data-utility='{utility}']")
         check_against_the_library(case, browser, utility, expected, ["sex"])
         for key, presses, step in ((RIGHT, 3, 0.05), (LEFT, 5, -0.05)):
             browser.evaluate("document.getElementById('alpha-slider').focus()")
@@ -156,15 +156,15 @@ def test_slices_move_with_the_slider(case, browser, address, utility):
 
 def test_all_attributes_together(case, browser, address):
     browser.open(address)
-    browser.evaluate("document.querySelector('[data-together]').click()")
+    browser.click("[data-together]")
     check_against_the_library(case, browser, "linear", 0.5, ["sex", "origin"])
     assert "together=1" in browser.evaluate("location.hash")
 
 
 def test_switching_the_attribute_switches_every_part(browser, address):
     browser.open(address)
-    browser.evaluate("document.querySelector('[data-attribute=\"1\"]').click()")
-    text = browser.evaluate("document.querySelector('main').innerText")
+    browser.click("[data-attribute='1']")
+    text = browser.shown("main")
     assert "“near”" in text
     assert "“m”" not in text
     assert browser.troubles() == []
@@ -196,7 +196,7 @@ def test_the_first_screen_answers(case, browser, address, tmp_path):
     browser.open(address)
     assert browser.evaluate("document.querySelector('main section').id") == "answers"
     for place, attribute in enumerate(case.explored().to_dict()["attributes"]):
-        browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
+        browser.click(f"[data-attribute='{place}']")
         assert browser.evaluate(ANSWERS) == attribute["answers"]
     summary = case.explored().to_dict()
     made_up = {
@@ -226,30 +226,27 @@ def test_a_setting_that_drops_most_of_the_table_is_called_that(case, browser, tm
             setting["weights"]["effective_share"] = 0.5
     (tmp_path / "most.html").write_text(render_page("explore.html", summary), encoding="utf-8")
     browser.open(f"{(tmp_path / 'most.html').as_uri()}#utility=linear")
-    words = "[...document.querySelectorAll('#alpha .warning')].map((one) => one.textContent)"
-    assert browser.evaluate(words) == [
+    assert browser.texts("#alpha .warning") == [
         "This would drop most of the table.",
         "At this alpha most rows would hardly count: the weights have an effective size of 49.0\u00a0% of "
         "the rows.",
     ]
-    assert browser.evaluate("document.querySelector('[data-number=dropped]').textContent") == "501"
-    browser.evaluate("document.querySelector('[data-utility=difference]').click()")
-    assert browser.evaluate(words) == ["This would drop most of the table."]
+    assert browser.text("[data-number=dropped]") == "501"
+    browser.click("[data-utility=difference]")
+    assert browser.texts("#alpha .warning") == ["This would drop most of the table."]
 
 
 def test_symbols_are_explained_where_they_stand(case, browser, address):
     browser.open(address)
     for key, what in (("v_y", "hired"), ("v_z", "sex")):
-        text = browser.evaluate(f"document.querySelector('[data-values={key}]').innerText")
+        text = browser.shown(f"[data-values={key}]")
         assert (
             f"{key} of a row: how uncertain models are about its {what}, from 0 (certain) to 1 (no "
             "knowledge)." in text
         )
-    assert "alpha is the weight of performance" in browser.evaluate(
-        "document.getElementById('alpha').innerText"
-    )
-    browser.evaluate("document.querySelector('[data-utility=cobb-douglas]').click()")
-    text = browser.evaluate("document.getElementById('alpha').innerText")
+    assert "alpha is the weight of performance" in browser.shown("#alpha")
+    browser.click("[data-utility=cobb-douglas]")
+    text = browser.shown("#alpha")
     assert "Cobb-Douglas: the product of both values, each raised to the power of its weight" in text
 
 
@@ -273,18 +270,14 @@ def test_a_hundred_columns_stay_legible(browser, tmp_path, width):
     seen = explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0)
     seen.write_html(tmp_path / "columns.html")
     browser.open((tmp_path / "columns.html").as_uri(), width=width)
-    assert browser.evaluate("document.querySelectorAll('#columns svg rect').length") <= 40
+    assert browser.count("#columns svg rect") <= 40
     assert browser.evaluate(OVERLAPS) == 0
-    drawn = browser.evaluate(
-        "[...document.querySelectorAll('#columns svg title')].map((one) => one.textContent)"
-    )
+    drawn = browser.texts("#columns svg title")
     assert len(drawn) == 20
     assert set(drawn) <= set(names[:24])
-    assert (
-        browser.evaluate("document.querySelector('#columns summary').textContent") == "Show all 126 columns"
-    )
+    assert browser.text("#columns summary") == "Show all 126 columns"
     browser.evaluate("document.querySelector('#columns details').open = true")
-    assert browser.evaluate("document.querySelectorAll('#columns tbody tr').length") == 126
+    assert browser.count("#columns tbody tr") == 126
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.troubles() == []
 
@@ -292,13 +285,7 @@ def test_a_hundred_columns_stay_legible(browser, tmp_path, width):
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_sideways_scrolling_at_any_width(browser, address, width, scheme):
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.call("Emulation.setEmulatedMedia", features=features)
-    browser.open(address, width=width)
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    dark = browser.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(246, 246, 243)"
-    assert dark == (scheme == "dark")
-    browser.call("Emulation.setEmulatedMedia", features=[])
+    browser.check_fit(address, width, scheme)
 
 
 LINES = """
@@ -331,13 +318,13 @@ def test_values_and_utilities_are_drawn_on_the_scales_that_the_summary_gives(cas
     assert browser.evaluate(f"({LINES})('#alpha')") == pytest.approx([0.8])
     shown = browser.evaluate(f"({TICKS})('[data-values=v_y]')")
     assert [text for text in shown if "rows" not in text][:5] == ["-0.001", "0", "0.001", "0.002", "0.003"]
-    assert "0.000120" in browser.evaluate("document.querySelector('[data-values=v_y]').textContent")
+    assert "0.000120" in browser.text("[data-values=v_y]")
     shown = browser.evaluate(f"({TICKS})('#alpha')")
     assert [text for text in shown if "mean" not in text][:5] == ["-8", "-5.5", "-3", "-0.5", "2"]
-    plane = browser.evaluate("document.querySelector('#plane').innerText")
+    plane = browser.shown("#plane")
     assert "Darker: more rows. The dashed lines: v_y at 0 and v_z at 1." in plane
     assert browser.evaluate(f"({TICKS})('#plane')") == ["-0.001", "0", "0.003"]
-    buttons = browser.evaluate("[...document.querySelectorAll('[data-utility]')].map((b) => b.textContent)")
+    buttons = browser.texts("[data-utility]")
     assert buttons == ["Linear", "Difference"]
 
 
@@ -352,7 +339,7 @@ def test_entropies_are_drawn_from_0_to_1_and_cut_where_the_summary_says(case, br
     low, middle, high = browser.evaluate(f"({TICKS})('#plane')")
     assert (low, high) == ("0", "1")
     assert float(middle) == pytest.approx(cut, abs=0.01)
-    plane = browser.evaluate("document.querySelector('#plane').innerText")
+    plane = browser.shown("#plane")
     assert re.search(rf"The dashed lines separate certain from uncertain: v_y at {cut:.3g}, half of", plane)
 
 
@@ -386,11 +373,11 @@ def test_hostile_content_is_only_text(browser, tmp_path):
         browser.open(f"{address}#alpha=0.2&utility=<script>alert(1)</script>&attribute=%00", width=width)
         browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         for button in range(2):
-            browser.evaluate(f"document.querySelector('[data-attribute=\"{button}\"]').click()")
+            browser.click(f"[data-attribute='{button}']")
         assert browser.troubles() == []
-        assert browser.evaluate("document.querySelectorAll('main img, main script, main style').length") == 0
+        assert browser.count("main img, main script, main style") == 0
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    text = browser.evaluate("document.body.innerText")
+    text = browser.shown("body")
     assert "<img src=x onerror=alert(1)>" in text
     assert "\\u202eright to left\\u2066" in text
     assert not set("\u202e\u2066\u2028") & set(text)
@@ -409,8 +396,8 @@ def test_a_page_of_other_kinds_of_variables_draws_without_errors(browser, tmp_pa
         explore(X, y, sensitive_features={"z": np.asarray(z)}, retrain=0).write_html(path)
         browser.open(path.as_uri())
         assert browser.troubles() == []
-        assert browser.evaluate("document.querySelectorAll('main svg').length") >= 9
-        text = browser.evaluate("document.querySelector('main').innerText")
+        assert browser.count("main svg") >= 9
+        text = browser.shown("main")
         assert "NaN" not in text
         assert "undefined" not in text
         assert "null" not in text
@@ -456,10 +443,10 @@ def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp
     effects.write_html(tmp_path / "effects.html")
     browser.open((tmp_path / "effects.html").as_uri())
     for place, name in enumerate(("sex", "side")):
-        browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
+        browser.click(f"[data-attribute='{place}']")
         browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         frames, part = effects.effects(name), effects.to_dict()["attributes"][place]["effects"]
-        text = browser.evaluate("document.getElementById('effects').innerText")
+        text = browser.shown("#effects")
         assert text.startswith("Effects of rows on the model\n")
         assert part["lead"] in text
         measured = part["measured"]
@@ -483,14 +470,13 @@ def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp
                 assert row[f"change of {column}"] == told
         shown, points = browser.evaluate(f"({SHOWN})('curve')"), [own["measured"] for own in part["curve"]]
         assert [row["change of FPR ratio"] for row in shown] == [shown_change(one, "ratio") for one in points]
-        assert browser.evaluate("document.querySelectorAll('#effects svg').length") == 4
-        assert browser.evaluate("document.querySelectorAll('#effects [data-point]').length") == 6
-        bars = "document.querySelectorAll('[data-effects=curve] .whisker').length"
-        assert browser.evaluate(bars) == 6
+        assert browser.count("#effects svg") == 4
+        assert browser.count("#effects [data-point]") == 6
+        assert browser.count("[data-effects=curve] .whisker") == 6
     assert any(one["measured"] for one in part["slices"])
     assert browser.troubles() == []
     spans = "main b:not(.corner b, td b), main i:not(.legend i)"
-    assert browser.evaluate(f"document.querySelectorAll('{spans}').length") == 0
+    assert browser.count(spans) == 0
 
 
 def test_what_was_not_measured_has_no_figures(browser, effects, tmp_path):
@@ -502,12 +488,12 @@ def test_what_was_not_measured_has_no_figures(browser, effects, tmp_path):
         attribute["effects"] |= {"slices": slices, "curve": [], "measured": None, "reason": reason}
     (tmp_path / "none.html").write_text(render_page("explore.html", summary), encoding="utf-8")
     browser.open((tmp_path / "none.html").as_uri())
-    assert browser.evaluate("document.querySelector('[data-effects=reason]').textContent") == reason
-    assert browser.evaluate("document.querySelector('[data-effects=curve]')") is None
+    assert browser.text("[data-effects=reason]") == reason
+    assert browser.count("[data-effects=curve]") == 0
     shown = browser.evaluate(f"({SHOWN})('slices')")
     assert shown
     assert all(set(row) == {"rows where", "rows"} for row in shown)
-    text = browser.evaluate("document.getElementById('effects').innerText")
+    text = browser.shown("#effects")
     assert "\u00b1" not in text
     assert "would raise" not in text
     assert browser.troubles() == []
@@ -521,7 +507,7 @@ def test_effects_need_no_sideways_scrolling_and_follow_the_window(browser, effec
         "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
     )
     browser.until(f"window.innerWidth === {width}")
-    assert browser.evaluate("document.querySelectorAll('#effects').length") == 1
+    assert browser.count("#effects") == 1
     browser.until(  # the page is drawn anew for this width
         "[...document.querySelectorAll('#effects svg')].every((one) => "
         "Math.abs(one.viewBox.baseVal.width - one.getBoundingClientRect().width) < 2)"
@@ -532,7 +518,7 @@ def test_effects_need_no_sideways_scrolling_and_follow_the_window(browser, effec
 
 def test_a_page_of_other_values_has_no_such_part(browser, address):
     browser.open(address)
-    assert browser.evaluate("document.getElementById('effects')") is None
+    assert browser.count("#effects") == 0
 
 
 def aim_of(case, attribute):
@@ -542,30 +528,28 @@ def aim_of(case, attribute):
 def test_the_cost_of_aiming_follows_the_chosen_ratio(case, browser, address):
     browser.open(address)
     aim = aim_of(case, "sex")
-    shown = "[...document.querySelectorAll('#aim-answer p')].map((one) => one.textContent)"
     for own in aim["ratios"]:
         browser.evaluate(f"document.querySelector('[data-ratio={own['ratio']}]').focus()")
         browser.press(" ", 32)
-        assert browser.evaluate(shown) == own["sentences"]
+        assert browser.texts("#aim-answer p") == own["sentences"]
         assert browser.evaluate("document.activeElement.dataset.ratio") == own["ratio"]  # the focus stays
         assert browser.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
         label = browser.evaluate("document.querySelector('#aim svg[role=img]').getAttribute('aria-label')")
         assert own["sentences"][0] in label
-        n_rows = browser.evaluate("document.querySelectorAll('#aim tbody tr').length")
+        n_rows = browser.count("#aim tbody tr")
         assert n_rows == len(own["points"])
         drawn = browser.evaluate("document.querySelector('#aim [data-curve=ratio]').getAttribute('d')")
         assert drawn.count("L") + 1 == sum(point["ratio"] is not None for point in own["points"])
     browser.open(f"{address}#attribute=sex&ratio=fnr_ratio")
-    assert browser.evaluate(shown) == aim["ratios"][2]["sentences"]
-    assert aim["note"] in browser.evaluate("document.getElementById('aim').innerText")
+    assert browser.texts("#aim-answer p") == aim["ratios"][2]["sentences"]
+    assert aim["note"] in browser.shown("#aim")
     assert browser.troubles() == []
 
 
 def test_a_page_without_probabilities_says_how_to_get_them(case, browser, address):
     browser.open(f"{address}#attribute=origin")  # of three groups, and the probabilities are of two
     assert aim_of(case, "origin") is None
-    section = "document.getElementById('aim')"
-    assert "OutOfBagEntropy(keep_probabilities=True)" in browser.evaluate(f"{section}.innerText")
-    assert browser.evaluate(f"{section}.querySelectorAll('svg, .card').length") == 0
+    assert "OutOfBagEntropy(keep_probabilities=True)" in browser.shown("#aim")
+    assert browser.count("#aim svg, #aim .card") == 0
     assert browser.evaluate("document.getElementById('aim-controls').offsetHeight") == 0
     assert browser.troubles() == []
