@@ -250,8 +250,7 @@ def test_labels_that_are_written_otherwise_are_told_by_the_positive_one(files):
     words = ["--target", "late", "--protected", "sex"]
     done = predict(files, *words)
     assert refusal(done) == (
-        "error: `--target` holds the label 'A', but the model distinguishes 'no' and 'yes': pass these "
-        "labels."
+        "error: `--target` has the label 'A', and the model knows 'no' and 'yes': give both the same labels."
     )
     done = predict(files, *words, "--positive", "B")
     assert MODEL.check(X, np.where(LATE, "yes", "no"), SEX).sentence in done.stdout
@@ -267,9 +266,7 @@ def test_columns_without_names_are_found_by_place(files):
     np.testing.assert_array_equal(
         pd.read_parquet(files / "scores.parquet")["score"], model.score_rows(numbers.to_numpy())
     )
-    assert "must have the 2 columns that the model learnt from, got 3" in refusal(
-        predict(files, model="array")
-    )
+    assert "The table has 3 columns, and the model learnt from 2" in refusal(predict(files, model="array"))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +281,7 @@ def test_columns_without_names_are_found_by_place(files):
             ["--target", "late", "--protected", "sex", "--positive", "maybe"],
             "`--positive maybe` is not a label",
         ),
-        (["--target", "age", "--protected", "sex"], "`--target` holds the label 18"),
+        (["--target", "age", "--protected", "sex"], "`--target` has the label 18"),
         (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' has 62 labels"),
     ],
     ids=str,
@@ -298,7 +295,7 @@ def test_rows_of_one_label_are_said_in_a_sentence(files):
     FRAME[~LATE].to_parquet(files / "data.parquet")
     for more in ([], ["--positive", "no"]):
         told = refusal(predict(files, "--target", "late", "--protected", "sex", *more))
-        assert "`--target` holds one label only" in told
+        assert "`--target` has only one label" in told
 
 
 def test_bad_tables_and_directories_are_said_in_a_sentence(files):

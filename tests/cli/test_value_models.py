@@ -137,7 +137,7 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
         (["--exclude", "town"], "leave out `--exclude`"),
         (["--target", "defaults"], "got 'defaults'; did you mean 'default'?"),
         (["--target", "town"], "label 'Bonn', which the models have not learnt"),
-        (["--protected", "town"], "`--protected` names 'town', a protected attribute"),
+        (["--protected", "town"], "learnt no protected attribute 'town', which `--protected` names"),
         (["--protected", "colour"], "colour"),
         (["--out", "values.txt"], "`--out` must end in"),
     ],

@@ -186,7 +186,7 @@ def test_a_column_that_is_not_there_is_named(kind):
         model.score(lacking)
     with pytest.raises(ValueError, match="no column 'number'"):
         make(kind).fit(task_for(kind, TARGET, scored=lacking))
-    with pytest.raises(ValueError, match="must have the 6 columns that the model learnt from, got 2"):
+    with pytest.raises(ValueError, match="The table has 2 columns, and the model learnt from 6"):
         model.score(Table.from_input(np.zeros((3, 2))))
 
 
@@ -233,7 +233,7 @@ def test_columns_that_share_a_name(kind):
     twins = FRAME[["number", "gaps", "count"]].set_axis(["a", "a", "b"], axis=1)
     model = make(kind, Table.from_input(twins)).fit(task_for(kind, TARGET))
     np.testing.assert_allclose(model.score(Table.from_input(twins.iloc[OUT])), model.scores, atol=1e-12)
-    with pytest.raises(ValueError, match="Column 'a' is there more than once"):
+    with pytest.raises(ValueError, match="Column 'a' appears more than once"):
         model.score(Table.from_input(twins.iloc[OUT, ::-1]))
 
 

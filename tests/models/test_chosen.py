@@ -112,7 +112,7 @@ def test_an_array_that_lost_the_names_of_its_columns_is_read_in_order_with_a_war
     ):
         found = model.predict_proba(numbers.to_numpy())
     np.testing.assert_array_equal(found, model.predict_proba(numbers))
-    with pytest.raises(ValueError, match="must have the 2 columns that the model learnt from, got 1"):
+    with pytest.raises(ValueError, match="The table has 1 columns, and the model learnt from 2"):
         model.predict(numbers.to_numpy()[:, :1])
 
 

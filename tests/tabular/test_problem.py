@@ -261,7 +261,11 @@ def test_a_column_without_entries_is_of_whatever_kind_the_other_is():
             frame(u=[1, 2]),
             "holds categories of numbers, and that of `validation` numbers",
         ),
-        (frame(age=[1, 2]), frame(agee=[1, 2]), "`validation` has no column 'age'; did you mean 'agee'"),
+        (
+            frame(age=[1, 2]),
+            frame(agee=[1, 2]),
+            "`validation` has no column 'age', which the training rows have; did you mean 'agee'",
+        ),
         (np.ones((2, 2)), np.ones((2, 3)), "`validation` has 3 columns, and the training rows have 2"),
         (frame(u=[1, 2]), np.ones((2, 2)), "`validation` has 2 columns, and the training rows have 1"),
         (

@@ -11,11 +11,11 @@ import numpy as np
 from fado._typing import Bools, Floats, Integers
 from fado.aim._choose import Aimed, untouched_threshold
 from fado.aim._curve import Rows
-from fado.aim._groups import Attribute, groups_of, labels_apart, numbered_as, read_rows_apart, weights_of
+from fado.aim._groups import Attribute, groups_of, numbered_as, read_rows_apart, weights_of
 from fado.aim._lines import Lines
 from fado.metrics import predicted_positive
 from fado.models import Facts, GroupRates, Part
-from fado.tabular import Groups, Problem, columns_that_determine, title_in_full
+from fado.tabular import Groups, Problem, columns_that_determine, match_positive, title_in_full
 
 
 def describe(
@@ -101,7 +101,7 @@ def with_figures(facts: Facts, aimed: Aimed, positive: Bools, metrics: dict[str,
 def with_test_rows(facts: Facts, aimed: Aimed, how: str, test: Any, labels: tuple[Any, Any]) -> Facts:
     """Add the figures of the model and of the untouched one on test data, at their thresholds."""
     problem = read_rows_apart(test, "test")
-    positive = labels_apart(labels, problem, "test")
+    positive = match_positive(problem.labels, labels, second="`test` has")
     models = (aimed.scorer, aimed.threshold), (aimed.untouched, aimed.untouched_threshold)
     after, before = ((scorer.score(problem.table)[:, 1], threshold) for scorer, threshold in models)
     lines = aimed.lines

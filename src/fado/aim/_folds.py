@@ -17,7 +17,6 @@ from fado.aim._groups import (
     Attribute,
     check_both_labels,
     find_attributes,
-    labels_apart,
     read_rows_apart,
     weights_of,
 )
@@ -33,7 +32,7 @@ from fado.engine import (
 )
 from fado.execution import ThreadExecutor, n_workers
 from fado.metrics import Budget
-from fado.tabular import Problem, Table, Variable, deal_rows, mean_one, read_folds
+from fado.tabular import Problem, Table, Variable, deal_rows, match_positive, mean_one, read_folds
 
 Fold = tuple[Integers, Integers]  # the rows to fit on, and those to validate on
 
@@ -76,7 +75,7 @@ class Folds:
         self.validation: tuple[Table, Rows] | None = None
         if apart is not None:
             codes = tuple(part.codes for part in groups)
-            rows = Rows(labels_apart(problem.labels.pair, apart, "validation"), codes, weights_of(apart))
+            rows = Rows(match_positive(apart.labels, problem.labels.pair), codes, weights_of(apart))
             self.validation = apart.table, rows
         self.progress, self.n_fits = bool(settings.progress), 0
         self._estimator, self._workers = settings.estimator, n_workers(settings.n_jobs)

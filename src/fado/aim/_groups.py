@@ -18,8 +18,7 @@ from fado.tabular import (
     Problem,
     Variable,
     group_rows,
-    match_positive,
-    match_validation,
+    match_attributes,
     read_problem,
 )
 
@@ -59,7 +58,7 @@ def find_attributes(
     """Find the groups that are compared, of all attributes crossed or of each, and the validation rows'."""
     training = others = groups_of(problem.protected, how, problem.n_rows)
     if validation is not None:
-        places = match_validation(problem, validation)
+        places = match_attributes(problem, validation)
         others = groups_of([validation.protected[place] for place in places], how, validation.n_rows)
     attributes, validated = [], []
     for number, (name, groups) in enumerate(training.items()):
@@ -128,19 +127,6 @@ def read_rows_apart(entries: Any, name: str, unknown: Any = None) -> Problem:
     X, y, sensitive_features, *weights = entries
     weight = weights[0] if weights else None
     return read_problem(X, y, sensitive_features, unknown=unknown, sample_weight=weight)
-
-
-def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
-    """Mark the rows that have the positive label, the second of two."""
-    return match_positive(
-        rows.labels,
-        classes,
-        unseen=lambda label: (
-            f"`{name}` has the label {label!r}, and the training rows have {classes[0]!r} and "
-            f"{classes[1]!r}: give both the same labels."
-        ),
-        single=lambda label: f"`{name}` has only one label ({label!r}): give rows of both labels.",
-    )
 
 
 def weights_of(problem: Problem) -> Floats:

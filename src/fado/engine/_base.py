@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado._messages import closest_names, list_names, warn_user
+from fado._messages import list_names, warn_user
 from fado._records import encode, record_from
 from fado._typing import Floats, Integers
 from fado.tabular import Column, Table, Variable, match_names
@@ -81,15 +81,8 @@ class Schema:
             self.names,
             table.names,
             by_name=self.named and table.is_named,
-            counts=(
-                f"The table must have the {len(self.names)} columns that the model learnt from, got "
-                f"{table.n_columns}."
-            ),
-            lacking=lambda name: (
-                f"The table has no column {name!r}, which the model learnt from"
-                f"{closest_names(name, table.names)}"
-            ),
-            repeated="is there more than once: give every column its own name.",
+            first="the model learnt from",
+            second="The table has",
             needed=needed,
         )
         return [None if place < 0 else place for place in places]

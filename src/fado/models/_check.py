@@ -36,7 +36,7 @@ from fado.models._card import budget_against, held_against, is_over
 from fado.models._drift import FALSE_ALARMS
 from fado.models._facts import Facts
 from fado.reporting import shown_table
-from fado.tabular import UNKNOWN, Groups, Problem, group_rows, match_positive
+from fado.tabular import UNKNOWN, Groups, Problem, group_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,21 +175,6 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(own) for own in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bool_]:
-    """Mark the rows of the positive label, the second of two; other labels raise a ValueError."""
-    return match_positive(
-        problem.labels,
-        classes,
-        unseen=lambda label: (
-            f"`y` holds the label {label!r}, but the model distinguishes {classes[0]!r} and "
-            f"{classes[1]!r}: pass these labels."
-        ),
-        single=lambda label: (
-            f"`y` holds one label only ({label!r}): a model is checked on rows of both labels."
-        ),
-    )
 
 
 def check_trend(directory: str | os.PathLike[str]) -> pd.DataFrame:

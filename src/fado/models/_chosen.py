@@ -20,11 +20,11 @@ from fado._typing import Bools, Floats
 from fado.engine import Scorer
 from fado.metrics import predicted_positive, predictions_frame
 from fado.models._card import card_content, exceeded
-from fado.models._check import Check, check_rows, is_positive
+from fado.models._check import Check, check_rows
 from fado.models._drift import compare_columns
 from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import card_text, page_in_frame, render_page
-from fado.tabular import Problem, Table, check_known, group_rows, read_problem
+from fado.tabular import Problem, Table, check_known, group_rows, match_positive, read_problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -448,7 +448,8 @@ class ChosenModel:
         if not problem.protected:
             raise ValueError("`sensitive_features` is needed: without groups there is no ratio to check.")
         check_known(problem.protected)
-        return problem, is_positive(problem, self.labels), self._score(problem.table)
+        positive = match_positive(problem.labels, self.labels, "the model knows", "`y` has")
+        return problem, positive, self._score(problem.table)
 
     def _score(self, table: Table) -> Floats:
         if table.n_rows == 0:

@@ -11,7 +11,6 @@ from fado.tabular._matching import (
     match_attributes,
     match_names,
     match_positive,
-    match_validation,
 )
 from fado.tabular._problem import (
     Problem,

@@ -1,19 +1,19 @@
 """Match a second table to a first one: its columns and attributes by name or position, its labels by value.
 
-Callers give the sentences of errors, which name the two tables.
+Callers name the two tables for messages, with a verb.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado._messages import closest_names
+from fado._messages import closest_names, list_names
 from fado._typing import Bools
 from fado.tabular._column import Column
 from fado.tabular._problem import Problem
@@ -21,6 +21,7 @@ from fado.tabular._table import Table
 from fado.tabular._variables import Labels
 
 UNSEEN, NOT_GIVEN = -1, -2  # the codes of a label that the first table does not have, and of a missing one
+_TRAINING, _VALIDATION = "the training rows have", "`validation` has"
 
 
 def match_names(
@@ -28,9 +29,9 @@ def match_names(
     others: Sequence[str],
     *,
     by_name: bool,
-    counts: str,
-    lacking: Callable[[str], str],
-    repeated: str = "",
+    first: str,
+    second: str,
+    what: str = "column",
     needed: Collection[int] | None = None,
 ) -> list[int]:
     """Find the columns or attributes of a first table among those of a second.
@@ -41,12 +42,10 @@ def match_names(
         The names in the first table, and in the second. Equal ones match by position, even if they repeat.
     by_name : bool
         Whether both tables have names; otherwise all match by position.
-    counts : str
-        The error if positions cannot match, because there are more of them in one table.
-    lacking : callable
-        Returns the error for a name that the second table lacks.
-    repeated : str
-        The end of the error for a name that a table has more than once.
+    first, second : str
+        The two tables in messages, with a verb: "the model learnt from", "The table has".
+    what : str
+        What is matched.
     needed : collection of int, optional
         The positions in `names` that must match, by default all.
 
@@ -57,46 +56,39 @@ def match_names(
 
     Examples
     --------
-    >>> match_names(["age", "sex"], ["sex", "job", "age"], by_name=True, counts="", lacking=str)
+    >>> tables = {"first": "the model learnt from", "second": "The table has"}
+    >>> match_names(["age", "sex"], ["sex", "job", "age"], by_name=True, **tables)
     [2, 0]
+    >>> match_names(["age", "sex"], ["sex", "job"], by_name=True, **tables)
+    Traceback (most recent call last):
+        ...
+    ValueError: The table has no column 'age', which the model learnt from; it is not among 'sex', 'job'.
     """
     if not by_name or tuple(names) == tuple(others):
         if len(names) != len(others):
-            raise ValueError(counts)
+            counted = f"{len(others)} {what}s, and {first} {len(names)}"
+            raise ValueError(f"{second} {counted}: give both the same.")
         return list(range(len(names)))
-    first = {name: place for place, name in reversed(list(enumerate(others)))}
-    counted, there = Counter(names), Counter(others)
+    places = {name: place for place, name in reversed(list(enumerate(others)))}
+    counts, there = Counter(names), Counter(others)
     must = set(range(len(names)) if needed is None else needed)
     for j, name in enumerate(names):
-        if j in must and name not in first:
-            raise ValueError(lacking(name))
-        if j in must and (counted[name] > 1 or there[name] > 1):
-            raise ValueError(f"Column {name!r} {repeated}")
-    return [first.get(name, -1) for name in names]
+        if j in must and name not in places:
+            known = f"; it is not among {list_names(list(map(repr, others)))}." if others else "."
+            close = closest_names(name, others, known)
+            raise ValueError(f"{second} no {what} {name!r}, which {first}{close}")
+        if j in must and (counts[name] > 1 or there[name] > 1):
+            raise ValueError(f"Column {name!r} appears more than once: give every column a different name.")
+    return [places.get(name, -1) for name in names]
 
 
 def match_attributes(
-    first: Problem, second: Problem, *, counts: str, lacking: Callable[[str], str]
+    problem: Problem, validation: Problem, first: str = _TRAINING, second: str = _VALIDATION
 ) -> list[int]:
-    """Find the protected attributes of the first problem among those of the second; both have as many."""
-    if len(first.protected) != len(second.protected):
-        raise ValueError(counts)
-    names, others = ([variable.name for variable in rows.protected] for rows in (first, second))
-    by_name = first.names_given and second.names_given
-    return match_names(names, others, by_name=by_name, counts=counts, lacking=lacking)
-
-
-def match_validation(problem: Problem, validation: Problem, what: str = "`validation`") -> list[int]:
-    """Find the protected attributes of the training rows among those of other rows, called `what`."""
-    return match_attributes(
-        problem,
-        validation,
-        counts=(
-            f"{what} has {len(validation.protected)} protected attributes, and the training rows have "
-            f"{len(problem.protected)}: give both the same."
-        ),
-        lacking=lambda name: f"{what} has no protected attribute {name!r}: give both the same.",
-    )
+    """Find the protected attributes of a first problem among those of a second; both have as many."""
+    names, others = ([variable.name for variable in rows.protected] for rows in (problem, validation))
+    by_name = len(names) == len(others) and problem.names_given and validation.names_given
+    return match_names(names, others, by_name=by_name, first=first, second=second, what="protected attribute")
 
 
 def label_codes(column: Column, classes: Sequence[Any], missing: int = NOT_GIVEN) -> npt.NDArray[np.int32]:
@@ -115,29 +107,24 @@ def label_codes(column: Column, classes: Sequence[Any], missing: int = NOT_GIVEN
 
 
 def match_positive(
-    labels: Labels,
-    classes: tuple[Any, Any],
-    *,
-    unseen: Callable[[Any], str],
-    single: Callable[[Any], str],
+    labels: Labels, pair: tuple[Any, Any], first: str = _TRAINING, second: str = _VALIDATION
 ) -> Bools:
-    """Mark the rows of the positive label, the second of two that the first table has.
+    """Mark the rows of the positive label, the second of the pair that a first table has.
 
-    Parameters
-    ----------
-    labels : Labels
-        The labels of the second table.
-    classes : tuple
-        The negative label and the positive one.
-    unseen, single : callable
-        Return the error for a label that is neither, and for the only label of the second table.
+    `first` and `second` are the two tables in messages, as in `match_names`.
+
+    Examples
+    --------
+    >>> match_positive(Labels(np.array([0, 1, 1]), ("a", "b")), ("b", "a"))
+    array([ True, False, False])
     """
     for label in labels.classes:
-        if label not in classes:
-            raise ValueError(unseen(label))
+        if label not in pair:
+            known = f"{first} {pair[0]!r} and {pair[1]!r}"
+            raise ValueError(f"{second} the label {label!r}, and {known}: give both the same labels.")
     if len(labels.classes) == 1:
-        raise ValueError(single(labels.classes[0]))
-    return labels.codes == labels.classes.index(classes[1])
+        raise ValueError(f"{second} only one label ({labels.classes[0]!r}): give rows of both labels.")
+    return labels.codes == labels.classes.index(pair[1])
 
 
 def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
@@ -148,22 +135,14 @@ def join_problems(first: Problem, second: Problem, called: str = "`validation`")
     table, other = first.table, second.table
     if table.is_sparse or other.is_sparse:
         raise ValueError("Rows of sparse matrices cannot be joined here: convert them to dense tables.")
-    places = match_names(
-        table.names,
-        other.names,
-        by_name=table.is_named and other.is_named,
-        counts=(
-            f"{called} has {other.n_columns} columns, and the training rows have {table.n_columns}: give "
-            "both the same."
-        ),
-        lacking=lambda name: f"{called} has no column {name!r}{closest_names(name, other.names)}",
-        repeated="appears more than once: give every column a different name.",
-    )
+    tables = _TRAINING, f"{called} has"
+    by_name = table.is_named and other.is_named
+    places = match_names(table.names, other.names, by_name=by_name, first=tables[0], second=tables[1])
     columns = [
         _join_columns(column, other.column(place), called)
         for column, place in zip(table.columns, places, strict=True)
     ]
-    places = match_validation(first, second, called)
+    places = match_attributes(first, second, *tables)
     sources = [second.sources[0], *(second.sources[1 + place] for place in places)]
     both = (first, second)
     weights = blocks = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import closest_names, list_names
+from fado._messages import list_names
 from fado.tabular import (
     UNSEEN,
     Column,
@@ -49,16 +49,13 @@ def read_labels(
     columns = [column for column, _ in protected_columns(sensitive_features, table, values)]
     names, known = [column.name for column in columns], [variable.name for variable in protected]
     unnamed = not (provenance.names_given and all(column.named for column in columns))
-    listed = f"they know {list_names(list(map(repr, known)))}" if known else "they know none"
     places = match_names(
         names,
         known,
         by_name=len(names) != len(known) or not unnamed,
-        counts="",
-        lacking=lambda name: (
-            f"`sensitive_features` names {name!r}, a protected attribute that the models have not learnt "
-            f"({listed}){closest_names(name, known)}"
-        ),
+        first="`sensitive_features` names",
+        second="The models have learnt",
+        what="protected attribute",
     )
     for place, column in zip(places, columns, strict=True):
         labels[protected[place].name] = _attribute_labels(protected[place], column)

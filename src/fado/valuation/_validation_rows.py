@@ -20,7 +20,6 @@ from fado._typing import Bools, Floats
 from fado.metrics import RATIO_NAMES, RATIOS, Budget, measure, predicted_positive
 from fado.tabular import (
     MIN_GROUP_SIZE,
-    Labels,
     Problem,
     Table,
     Variable,
@@ -33,6 +32,7 @@ from fado.valuation._probabilities import log_losses
 from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
 
+_TABLES = "the valued rows have", "The validation rows have"
 _PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
 
 
@@ -274,8 +274,11 @@ def read_validation_rows(problem: Problem, validation: Problem | None, who: str)
             found = f"{len(labels.classes)}: {COMPARE_TARGET}. {remedy}"
         raise ValueError(f"{who} needs a target of two classes, and `y` has {found}")
     rows = problem if validation is None else validation
-    positive = labels.is_positive if validation is None else _positives(validation, labels)
-    attributes = problem.protected if validation is None else _same_attributes(problem, validation)
+    positive, attributes = labels.is_positive, problem.protected
+    if validation is not None:
+        positive = match_positive(validation.labels, labels.pair, *_TABLES)
+        places = match_attributes(problem, validation, *_TABLES)
+        attributes = tuple(validation.protected[place] for place in places)
     warn_of_unknown(attributes)
     groups = [
         _compared_groups(theirs, own.name) for own, theirs in zip(problem.protected, attributes, strict=True)
@@ -285,41 +288,6 @@ def read_validation_rows(problem: Problem, validation: Problem | None, who: str)
         if not weights[marked].any():
             raise ValueError(f"Every {what} among the validation rows weighs nothing: give some a weight.")
     return ValidationRows(rows.table, positive, weights, tuple(groups))
-
-
-def _positives(validation: Problem, labels: Labels) -> Bools:
-    first, second = labels.classes
-    return match_positive(
-        validation.labels,
-        labels.pair,
-        unseen=lambda label: (
-            f"Validation rows have the label {label!r}, and the valued rows {first!r} and {second!r}: give "
-            "both the same labels."
-        ),
-        single=lambda label: (
-            f"The validation rows hold one label only ({label!r}): give rows of both labels."
-        ),
-    )
-
-
-def _same_attributes(problem: Problem, validation: Problem) -> list[Variable]:
-    """Return the attributes of the validation data in the order of the valued rows."""
-    names, others = (
-        list_names([variable.name for variable in rows.protected]) for rows in (problem, validation)
-    )
-    places = match_attributes(
-        problem,
-        validation,
-        counts=(
-            f"Validation rows have {len(validation.protected)} protected attributes and the valued rows "
-            f"{len(problem.protected)}: give both the same."
-        ),
-        lacking=lambda _: (
-            f"The validation rows have the protected attributes {others}, and the valued rows {names}: give "
-            "both the same."
-        ),
-    )
-    return [validation.protected[place] for place in places]
 
 
 def _compared_groups(variable: Variable, name: str) -> ValidationGroups:

@@ -202,7 +202,9 @@ def test_sparse_matrices_and_plain_arrays_are_taken_by_position():
     valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True)
     valuator.fit(sparse, y, sensitive_features=z)
     assert_same(valuator.value(sparse[:20]), valuator.value(sparse[:20].toarray()))
-    with pytest.raises(ValueError, match="must have the 6 columns that the model learnt from, got 4"):
+    with pytest.raises(
+        ValueError, match="The table has 4 columns, and the model learnt from 6: give both the same"
+    ):
         valuator.value(sparse[:, :4])
 
 
@@ -363,13 +365,13 @@ def test_an_unfitted_valuator_says_so():
         ({"X": X_NEW.iloc[:0]}, "has 0 row"),
         (
             {"X": X_NEW[["a", "b", "age"]].to_numpy()},
-            "must have the 4 columns that the model learnt from, got 3",
+            "The table has 3 columns, and the model learnt from 4",
         ),
         ({"y": ["perhaps"] * len(X_NEW)}, "label 'perhaps', which the models have not learnt.*'no', 'yes'"),
         ({"y": [1] * len(X_NEW)}, "label 1, which the models have not learnt"),
         ({"y": Y[:3]}, "`y` has 3 entries and X has"),
         ({"y": [None] * len(X_NEW)}, "missing or NaN"),
-        ({"sensitive_features": {"sexe": SEX[::7]}}, "'sexe', a protected attribute.*did you mean 'sex'"),
+        ({"sensitive_features": {"sexe": SEX[::7]}}, "no protected attribute 'sexe', .*did you mean 'sex'"),
         ({"sensitive_features": {"sex": SEX[:3]}}, "has 3 entries"),
         (
             {"sensitive_features": {"sex": np.arange(len(X_NEW)) % 2}},

@@ -202,14 +202,17 @@ def validated_with(**changes):
     [
         (validated_with(X=VALIDATION[0].drop(columns="u")), "has no column 'u'"),
         (validated_with(X=VALIDATION[0].assign(u="text")), "Column 'u' holds text"),
-        (validated_with(y=np.zeros(2500, int)), "hold one label only"),
+        (validated_with(y=np.zeros(2500, int)), "have only one label"),
         (validated_with(y=np.where(VALIDATION[1] == 1, 2, 0)), "have the label 2"),
         (
             validated_with(z=pd.Series(["a"] * 2500, name="group")),
             "has only one group among the validation rows",
         ),
-        (validated_with(z=VALIDATION[2].rename("other")), "have the protected attributes other"),
-        (validated_with(z=None), "have 0 protected attributes and the valued rows 1"),
+        (
+            validated_with(z=VALIDATION[2].rename("other")),
+            "have no protected attribute 'group', .* it is not among 'other'",
+        ),
+        (validated_with(z=None), "have 0 protected attributes, and the valued rows have 1"),
         ((X, Y), "must be a tuple of three"),
     ],
 )

@@ -342,7 +342,7 @@ def test_bad_rows_are_refused():
         valuation_of(X, y, {"sex": ["f"] * 20})
     with pytest.raises(ValueError, match="each must have both labels: pass `validation`"):
         valuation_of(X, np.arange(20) == 0)
-    with pytest.raises(ValueError, match="hold one label only"):
+    with pytest.raises(ValueError, match="have only one label"):
         valuation_of(X, y, None, (X, np.ones(20), None))
     with pytest.raises(ValueError, match="tuple of three"):
         valuation_of(X, y, None, (X, y))

@@ -119,7 +119,7 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
         ([[1.0], [2.0]], [[-np.inf]], r"Column 'x0' contains infinity.* correct or drop"),
         (sparse.csr_array([[1.0], [np.nan]]), None, r"sparse table .* pass a dense table"),
         (sparse.csr_array([[1.0], [2.0]]), np.ones((1, 1)), r"sparse and the other is not: give both alike"),
-        ([[1.0], [2.0]], [[1.0, 2.0]], r"1 columns, validation rows 2: give both the same"),
+        ([[1.0], [2.0]], [[1.0, 2.0]], r"2 columns, and the valued rows have 1: give both the same"),
         (
             pd.DataFrame({"age": [1, 2]}),
             pd.DataFrame({"Age": [1]}),
@@ -128,7 +128,7 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
         (
             pd.DataFrame({"a": [1, 2]}),
             pd.DataFrame([[1, 2]], columns=["a", "a"]),
-            r"'a' is there more than once",
+            r"'a' appears more than once",
         ),
         (
             pd.DataFrame({"a": [1, 2]}),

@@ -339,7 +339,7 @@ def test_the_seed_decides_the_bags():
         (
             {"validation": (VALIDATION_X[:, :2], VALIDATION_Y, None)},
             ValueError,
-            r"3 columns, validation rows 2",
+            r"2 columns, and the valued rows have 3",
         ),
         (
             {"validation": (VALIDATION_X, VALIDATION_Y, np.zeros(M)), "sensitive_features": Z2},

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import closest_names
 from fado._typing import Floats, Integers
 from fado.tabular import Column, Table, match_names
 
@@ -76,15 +75,8 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
         valued.names,
         other.names,
         by_name=valued.given_names is not None and other.given_names is not None,
-        counts=(
-            f"The valued rows have {valued.n_columns} columns, validation rows {other.n_columns}: give both "
-            "the same."
-        ),
-        lacking=lambda name: (
-            f"The validation rows have no column {name!r}, which the valued rows have"
-            f"{closest_names(name, other.names)}"
-        ),
-        repeated="is there more than once: give every column its own name.",
+        first="the valued rows have",
+        second="The validation rows have",
     )
     if valued.is_sparse or other.is_sparse:
         if not (valued.is_sparse and other.is_sparse):
