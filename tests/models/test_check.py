@@ -188,7 +188,7 @@ def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
     rows, y, groups = rows_with(20)
     with pytest.raises(ValueError, match=r"`y` has only one label \(1\)"):
         stub().check(rows, np.ones_like(y), groups)
-    with pytest.raises(ValueError, match="`y` has the label .maybe., and the model knows 0 and 1"):
+    with pytest.raises(ValueError, match="`y` has the label 'maybe', and the model knows 0 and 1"):
         stub().check(rows, np.full(len(y), "maybe"), groups)
     with pytest.raises(ValueError, match="`sensitive_features` is needed"):
         stub().check(rows, y, None)

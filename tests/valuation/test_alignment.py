@@ -103,7 +103,7 @@ def test_models_of_another_attribute_are_none_of_z(valuator):
     valuator.set_params(random_state=0, keep_models=True)
     fitted = valuator.fit(X, y, sensitive_features=z.rename("gender"))
     with pytest.raises(
-        ValueError, match="have learnt no protected attribute 'z', which .sensitive_features. names"
+        ValueError, match="have learnt no protected attribute 'z', which `sensitive_features` names"
     ):
         fitted.value(X, y, z)
     fitted.value(X, y, z.to_numpy())
