@@ -38,7 +38,7 @@ from fado.engine._bins import (
     many_usual_values,
     subset,
 )
-from fado.engine._trees import Forest, LeafReader, check_text
+from fado.engine._trees import Forest, LeafReader
 from fado.tabular import Column, Table, Variable
 
 if TYPE_CHECKING:
@@ -391,7 +391,7 @@ class LightGBMScorer:
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
-        """Read what `parts` returned; the content is checked before LightGBM reads it."""
+        """Read what `parts` returned; the kind of model is checked before LightGBM reads it."""
         scorer = record_from(cls, {**plain, "text": content.decode()}, "a booster")
         n_columns, present = len(scorer.schema.names), scorer.present
         if not (
@@ -406,7 +406,24 @@ class LightGBMScorer:
             raise ValueError(
                 "The booster's description is broken: its columns or classes do not fit together."
             )
-        _check_model(scorer.text, len(scorer.layout), len(present))
+        first, *lines = scorer.text.partition("\n\n")[0].splitlines() or [""]
+        head = dict(line.partition("=")[::2] for line in lines)
+        objectives = (
+            {"binary" if len(present) == 2 else "multiclass"} if present else _SAVED_NUMBER_OBJECTIVES
+        )
+        per_round = str(len(present) if len(present) > 2 else 1)
+        if (
+            first != "tree"
+            or "\nend of trees\n" not in scorer.text
+            or head.get("objective", "").split(" ")[0] not in objectives
+            or {head.get("num_class"), head.get("num_tree_per_iteration")} != {per_round}
+        ):
+            what = {0: "numbers", 2: "two classes"}.get(len(present), f"{len(present)} classes")
+            raise ValueError(f"The content is not a LightGBM model of {what}.")
+        if head.get("max_feature_idx") != str(len(scorer.layout) - 1):
+            raise ValueError(
+                f"The booster does not take the {len(scorer.layout)} columns of its description."
+            )
         try:
             scorer._booster  # noqa: B018 - LightGBM reads it
         except Exception as error:
@@ -464,16 +481,3 @@ def _spread(predicted: Floats, present: tuple[int, ...], n_classes: int) -> Floa
     placed = np.zeros((len(predicted), n_classes))
     placed[:, list(present)] = predicted
     return placed
-
-
-def _check_model(text: str, n_columns: int, n_present: int) -> None:
-    """Raise an error for a text of another kind of booster, or of one that takes other columns."""
-    told = check_text(text)
-    objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
-    wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _SAVED_NUMBER_OBJECTIVES
-    expected = str(n_present if n_present > 2 else 1)
-    if objective not in wanted or {n_scores, told["num_tree_per_iteration"]} != {expected}:
-        what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
-        raise ValueError(f"The content is not a LightGBM model of {what}.")
-    if told["max_feature_idx"] != str(n_columns - 1):
-        raise ValueError(f"The booster does not take the {n_columns} columns of its description.")
