@@ -14,7 +14,7 @@ import pyarrow as pa
 from fado._messages import closest_names, list_names
 from fado._progress import tracked
 from fado._typing import Integers
-from fado.tabular._column import Column, column_from
+from fado.tabular._column import Column, column_from, unknown_values
 from fado.tabular._expressions import Expression, GroupNames, read_attributes
 from fado.tabular._problem import check_weights, one_column
 from fado.tabular._source import Source
@@ -68,7 +68,7 @@ class Roles:
     @property
     def unknown(self) -> tuple[Any, ...]:
         """The entries of protected attributes' columns that mean the same as a missing one."""
-        return self.attributes[0].unknown if self.attributes else ()
+        return unknown_values(self.attributes[0].unknown) if self.attributes else ()
 
     @property
     def names(self) -> list[str]:
