@@ -27,8 +27,8 @@ from lightgbm import LGBMClassifier
 from _data import rare_positives
 from _growing import GrowingTime
 from fado.experiment import Experiment
-from fado.experiment._bench import Bench
 from fado.experiment._data import read_data
+from fado.experiment._training import Trainer
 from fado.experiment._trial import Trial
 
 WORKERS = 2
@@ -78,8 +78,8 @@ def main():
     experiment = Experiment(table_of(folder / "data.parquet", arguments.models))
     models = experiment.plan.models
     train, test = frame[part == 0], frame[part == 1]
-    bench = Bench(read_data(experiment.config), experiment.config)
-    weights = bench.training_set(Trial("RW")).weights
+    trainer = Trainer(read_data(experiment.config), experiment.config)
+    weights = trainer.training_set(Trial("RW")).weights
     jobs = [(own, model) for own in (None, weights) for model in models]
     Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
     times = {"loop": [], "joblib": [], "fado": [], "threads": [], "growing": []}
@@ -102,7 +102,7 @@ def main():
         times["growing"].append(growing.seconds / WORKERS)
     recipes = [Trial("none")] * arguments.models + [Trial("RW")] * arguments.models
     worst = max(
-        np.abs(bench.scores(replace(recipe, parameters=model)) - scores).max()
+        np.abs(trainer.scores(replace(recipe, parameters=model)) - scores).max()
         for recipe, (_, model), scores in zip(recipes, jobs, expected, strict=True)
     )
     best = {name: min(values) for name, values in times.items()}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from fado.cli._app import build_app
 from fado.cli.experiment import print_winners
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench
+from fado.experiment._training import Trainer
 
 
 def run(*arguments):
@@ -61,7 +61,7 @@ def test_failed_fits_give_code_1_and_can_be_tried_again(config, tmp_path, monkey
 
     monkeypatch.setattr(Experiment, "run", partialmethod(Experiment.run, isolated=False))
     with monkeypatch.context() as patched:
-        patched.setattr(Bench, "scores", fail)
+        patched.setattr(Trainer, "scores", fail)
         failed = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1)
     assert failed.exit_code == 1
     assert "13 models failed; the first: RuntimeError: no luck" in failed.stderr

@@ -6,7 +6,7 @@ import pytest
 from tests.aim.conftest import draw_applicants
 
 from fado.experiment import Experiment, find_frontier
-from fado.experiment._frame import Choice
+from fado.experiment._choice import Choice
 from fado.experiment._frontier import train_choice
 from fado.experiment._runner import run_experiment
 

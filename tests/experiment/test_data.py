@@ -8,8 +8,8 @@ import pytest
 
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment
-from fado.experiment._bench import Bench
 from fado.experiment._data import read_data, split_at_random
+from fado.experiment._training import Trainer
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
@@ -155,28 +155,28 @@ def test_weights_count_in_fits_rates_and_metrics(customers):
     _, table = customers
     experiment = Experiment(table | {"data": table["data"] | {"weight": "weight", "drop": ["customer"]}})
     data = read_data(experiment.config)
-    bench = Bench(data, experiment.config)
+    trainer = Trainer(data, experiment.config)
     train, test = data.parts["train"], data.parts["test"]
     own, old = data.problem.sample_weight[train], data.groups.codes[train] == 1
-    np.testing.assert_allclose(bench.training_set(Trial("none")).weights, own / own.mean(), rtol=1e-6)
+    np.testing.assert_allclose(trainer.training_set(Trial("none")).weights, own / own.mean(), rtol=1e-6)
     tiny = replace(data, problem=replace(data.problem, sample_weight=data.problem.sample_weight / 2**40))
     for intervention in ("none", "RW", "RPS"):
-        light = Bench(tiny, experiment.config).training_set(Trial(intervention))
-        assert light.digest() == bench.training_set(Trial(intervention)).digest()
-    weights = bench.training_set(Trial("RW")).weights.astype(float)
+        light = Trainer(tiny, experiment.config).training_set(Trial(intervention))
+        assert light.digest() == trainer.training_set(Trial(intervention)).digest()
+    weights = trainer.training_set(Trial("RW")).weights.astype(float)
     rates = [np.average(data.positive[train][group], weights=weights[group]) for group in (old, ~old)]
     assert rates[0] == pytest.approx(rates[1], rel=1e-5)
     plain = [np.average(data.positive[train][group], weights=own[group]) for group in (old, ~old)]
     assert abs(plain[0] - plain[1]) > 0.001
     parameters = {"n_estimators": 5, "random_state": 0}
-    scores = bench.scores(Trial("none", parameters=parameters))
+    scores = trainer.scores(Trial("none", parameters=parameters))
     expected = evaluate(
         data.positive[test],
         scores[len(data.parts["validation"]) :],
         sensitive_features=data.groups.codes[test],
         sample_weight=data.problem.sample_weight[test],
     )
-    metrics = bench._measuring.measure(scores, "0" * 32)
+    metrics = trainer._measuring.measure(scores, "0" * 32)
     assert {name: metrics[f"test_{name}"] for name in expected} == pytest.approx(expected, nan_ok=True)
 
 

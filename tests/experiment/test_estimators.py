@@ -14,10 +14,10 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench, Job
 from fado.experiment._config import config_from
 from fado.experiment._data import read_data
 from fado.experiment._models import describe_object, estimator_versions, make_estimator, parameter_names
+from fado.experiment._training import Job, Trainer
 from fado.experiment._trial import Trial
 
 STEPS = ["sklearn.impute.SimpleImputer", "sklearn.preprocessing.StandardScaler"]
@@ -277,15 +277,15 @@ def test_an_object_of_lightgbm_keeps_the_shared_bins(table, undisturbed):
     config = Experiment(table, estimator=LGBMClassifier(random_state=0), space=space)
     data = read_data(config.config)
     parameters = {"n_estimators": 8, "num_leaves": 5}
-    by_default = Bench(data, Experiment(table | {"models": {"space": space}}).config)
+    by_default = Trainer(data, Experiment(table | {"models": {"space": space}}).config)
     expected = by_default.scores(Trial("RW", parameters=parameters | {"random_state": 0}))
-    bench = Bench(data, config.config, estimator=config._estimator)
-    np.testing.assert_array_equal(bench.scores(Trial("RW", parameters=parameters)), expected)
-    assert len(bench._engines) == 1
+    trainer = Trainer(data, config.config, estimator=config._estimator)
+    np.testing.assert_array_equal(trainer.scores(Trial("RW", parameters=parameters)), expected)
+    assert len(trainer._engines) == 1
     weighted = Experiment(
         table, estimator=LGBMClassifier(random_state=0, class_weight={0: 1.0, 1: 1.0}), space=space
     )
-    own = Bench(data, weighted.config, estimator=weighted._estimator)
+    own = Trainer(data, weighted.config, estimator=weighted._estimator)
     np.testing.assert_allclose(own.scores(Trial("RW", parameters=parameters)), expected, rtol=1e-9)
     assert len(own._engines) == 2
 
@@ -323,8 +323,8 @@ def test_a_digest_does_not_hang_on_where_things_lie_in_memory():
 def test_a_fit_that_cannot_be_stopped_is_late_afterwards(table):
     few(table, deadline=1e-6, **LOGISTIC)
     config = Experiment(table).config
-    bench = Bench(read_data(config), config)
-    outcome, _ = bench.run(Job(Trial("none")))
+    trainer = Trainer(read_data(config), config)
+    outcome, _ = trainer.run(Job(Trial("none")))
     assert outcome.error.startswith("TimeoutError: The fit took longer than `models.deadline`")
 
 

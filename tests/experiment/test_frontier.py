@@ -11,7 +11,7 @@ from tests.experiment.conftest import model_of, search
 
 from fado import load_model
 from fado.aim import count_events
-from fado.experiment._frame import _curves, choose_row
+from fado.experiment._choice import _curves, choose_row
 from fado.metrics import evaluate
 
 LINE = 0.8

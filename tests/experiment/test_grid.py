@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fado.experiment import Experiment
-from fado.experiment._bench import Bench
 from fado.experiment._config import config_from, preset_text
 from fado.experiment._data import data_from
 from fado.experiment._models import Parameter, draw_models
 from fado.experiment._store import Store
+from fado.experiment._training import Trainer
 from fado.experiment._trial import GridProposer, Trial
 from fado.tabular import read_problem
 from fado.valuation import Valuation
@@ -54,11 +54,11 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
         name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
         for name in ("oob", "inbag")
     }
-    bench = Bench(data, config, valuations)
+    trainer = Trainer(data, config, valuations)
     sets, impossible = {}, []
     for recipe in paper.recipes:
         try:
-            made = bench.training_set(recipe)
+            made = trainer.training_set(recipe)
         except ValueError:
             impossible.append(recipe)
             continue

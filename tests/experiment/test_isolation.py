@@ -13,7 +13,7 @@ import pytest
 from fado._storage import InUseError, Lock
 from fado.execution import _processes
 from fado.experiment import Experiment
-from fado.experiment._bench import Bench
+from fado.experiment._training import Trainer
 
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
@@ -25,7 +25,7 @@ REGISTRIES = (
 PLUGIN = """
 import ctypes, os, warnings
 import numpy as np
-from fado.experiment._bench import Bench
+from fado.experiment._training import Trainer
 from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 from fado.valuation import OutOfBagEntropy, register_valuator
 
@@ -56,14 +56,14 @@ class OddValues(OutOfBagEntropy):
         go_wrong("values")
         return super()._value(problem, validation, seed)
 
-scores = Bench.scores
+scores = Trainer.scores
 
-def odd_scores(bench, trial, *more):
+def odd_scores(trainer, trial, *more):
     if trial.intervention == "odd":
         go_wrong("fit")
-    return scores(bench, trial, *more)
+    return scores(trainer, trial, *more)
 
-Bench.scores = odd_scores
+Trainer.scores = odd_scores
 """
 
 
@@ -75,7 +75,7 @@ def odd(tmp_path, table, monkeypatch):
     for module, name in REGISTRIES:
         monkeypatch.setattr(sys.modules[module], name, copy.copy(getattr(sys.modules[module], name)))
     with monkeypatch.context() as kept:
-        kept.setattr(Bench, "scores", Bench.scores)
+        kept.setattr(Trainer, "scores", Trainer.scores)
         importlib.import_module("odd_plugin")
     yield table | {
         "interventions": {"odd": True, "rps": False, "rw": False, "uar": {"alphas": [0.5]}},

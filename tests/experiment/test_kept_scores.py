@@ -11,9 +11,9 @@ import pytest
 from tests.experiment.conftest import TINY
 
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench
 from fado.experiment._data import read_data
 from fado.experiment._store import DATABASE, Store, _compressed, _scores_from
+from fado.experiment._training import Trainer
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
@@ -47,17 +47,17 @@ def test_they_are_those_of_the_models(kept):
     table, _, results = kept
     config = Experiment(copy.deepcopy(table)).config
     data = read_data(config)
-    bench = Bench(data, config)
+    trainer = Trainer(data, config)
     row = results.frame.loc[0]
     parameters = {name: row[name] for name in ("boosting_type", "n_estimators", "num_leaves", "random_state")}
-    scores = bench.scores(Trial("none", parameters=parameters))
+    scores = trainer.scores(Trial("none", parameters=parameters))
     cut = len(data.parts["validation"])
     np.testing.assert_array_equal(results.scores(0), scores[cut:])
     np.testing.assert_array_equal(results.scores(results.frame.loc[0], "validation"), scores[:cut])
 
 
 def test_measured_again_all_is_as_it_was(kept, monkeypatch):
-    monkeypatch.setattr(Bench, "scores", None)
+    monkeypatch.setattr(Trainer, "scores", None)
     pd.testing.assert_frame_equal(kept[2].remeasure(), kept[2].frame, check_exact=True)
     loaded = Results.load(kept[1])
     pd.testing.assert_frame_equal(loaded.remeasure(), kept[2].frame, check_exact=True)

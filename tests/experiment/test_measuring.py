@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench, Measuring
 from fado.experiment._config import EvaluationConfig
 from fado.experiment._data import ComparedGroups, few_rows, read_data
+from fado.experiment._training import Measuring, Trainer
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 from fado.tabular import Groups
@@ -126,9 +126,9 @@ def test_small_groups_are_told_once_and_are_the_same_in_both_parts(config):
 def test_ratios_are_those_of_the_groups_that_are_not_small(config):
     experiment = Experiment(config)
     data = read_data(experiment.config)
-    bench = Bench(data, experiment.config)
-    scores = bench.scores(Trial("none", parameters={"n_estimators": 10, "random_state": 0}))
-    metrics = bench._measuring.measure(scores, KEY)
+    trainer = Trainer(data, experiment.config)
+    scores = trainer.scores(Trial("none", parameters={"n_estimators": 10, "random_state": 0}))
+    metrics = trainer._measuring.measure(scores, KEY)
     frame = people()
     for part, own in (
         ("validation", scores[: Measuring.of(data, experiment.config).n_validation]),
@@ -246,8 +246,8 @@ def test_interventions_keep_to_crossed_groups(config):
     for groups in ("crossed", "each"):
         config["evaluation"] = {"groups": groups}
         experiment = Experiment(config)
-        bench = Bench(read_data(experiment.config), experiment.config)
-        weights.append(bench.training_set(Trial("RW")).weights)
+        trainer = Trainer(read_data(experiment.config), experiment.config)
+        weights.append(trainer.training_set(Trial("RW")).weights)
     np.testing.assert_array_equal(*weights)
     assert len(np.unique(weights[0])) > 4
 

@@ -10,10 +10,10 @@ from lightgbm import LGBMClassifier
 
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwarePrevalenceSampler, UtilityAwareReweigher
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench
 from fado.experiment._data import read_data
 from fado.experiment._runner import run_experiment
 from fado.experiment._store import Store
+from fado.experiment._training import Trainer
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
@@ -31,7 +31,7 @@ def test_the_report_is_the_same_to_the_byte(undisturbed, tmp_path):
 
 
 def test_a_second_run_does_nothing(undisturbed, table, monkeypatch):
-    monkeypatch.setattr(Bench, "run", None)
+    monkeypatch.setattr(Trainer, "run", None)
     monkeypatch.setattr("fado.experiment._runner._value", None)
     results = Experiment(table).run(undisturbed[0] / "store", n_jobs=1)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
@@ -134,7 +134,7 @@ def test_the_threshold_may_come_from_validation(table, tmp_path):
 
 def failing(monkeypatch, times, error):
     """Let the fits of one model fail so many times."""
-    original, lock, left = Bench.scores, threading.Lock(), {"n": times}
+    original, lock, left = Trainer.scores, threading.Lock(), {"n": times}
 
     def scores(self, trial, *more):
         with lock:
@@ -144,7 +144,7 @@ def failing(monkeypatch, times, error):
             raise error
         return original(self, trial, *more)
 
-    monkeypatch.setattr(Bench, "scores", scores)
+    monkeypatch.setattr(Trainer, "scores", scores)
 
 
 def test_a_fit_that_fails_is_recorded_and_can_be_run_again(undisturbed, table, tmp_path, monkeypatch):
@@ -250,8 +250,8 @@ def test_trials_are_in_the_store_before_they_are_run(table, tmp_path, monkeypatc
 
 def test_a_bench_that_was_sent_elsewhere_gives_the_same_scores(table):
     config = Experiment(table).config
-    bench = Bench(read_data(config), config, workers=2)
+    trainer = Trainer(read_data(config), config, workers=2)
     parameters = {"n_estimators": 5, "random_state": 0}
-    expected = bench.scores(Trial("RW", parameters=parameters))
-    there = pickle.loads(pickle.dumps(bench))
+    expected = trainer.scores(Trial("RW", parameters=parameters))
+    there = pickle.loads(pickle.dumps(trainer))
     np.testing.assert_array_equal(there.scores(Trial("RW", parameters=parameters)), expected)

@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 from fado.cli._app import build_app
 from fado.cli.sample import entries_of
 from fado.experiment import Experiment, Results
-from fado.experiment._bench import Bench
 from fado.experiment._config import config_from
 from fado.experiment._data import data_from
-from fado.experiment._known import KnownParts
 from fado.experiment._results_page import looks_of
 from fado.experiment._runner import run_experiment
+from fado.experiment._score_inputs import ScoreInputs
 from fado.experiment._store import Store
+from fado.experiment._training import Trainer
 from fado.experiment._trial import Trial
 from fado.interventions import BaseScoreIntervention, Setting, register_intervention
 from fado.interventions._registry import _ENTRIES
@@ -110,13 +110,13 @@ def test_students_come_close_on_rows_that_neither_they_nor_their_factors_saw(cha
 
 def test_models_are_fitted_once_for_all_ratios_and_lines(monkeypatch, tmp_path):
     fits = []
-    fit = Bench.fitted
+    fit = Trainer.fitted
 
     def counted(self, trial, stop=None):
         fits.append(trial.recipe)
         return fit(self, trial, stop)
 
-    monkeypatch.setattr(Bench, "fitted", counted)
+    monkeypatch.setattr(Trainer, "fitted", counted)
     results = run(config_of(), tmp_path)
     assert len(results.frame) == 12
     assert fits == ["none", "none"]
@@ -278,7 +278,7 @@ def parts():
 
 
 def known_of(parts, compared=(True, True)):
-    return KnownParts(*parts, 1500, np.array(compared), Budget("fpr", 0.1), 0)
+    return ScoreInputs(*parts, 1500, np.array(compared), Budget("fpr", 0.1), 0)
 
 
 def test_what_is_known_of_evaluated_rows_owes_nothing_to_their_labels_and_groups(parts):
@@ -415,12 +415,12 @@ def test_scores_that_are_none_fail_in_words(tmp_path):
 
 def test_students_learn_with_the_settings_of_the_model(changed):
     config = config_of()
-    bench = Bench(data_of(config), config)
+    trainer = Trainer(data_of(config), config)
     frame = changed.frame
     row = frame.index[frame["intervention"] == "student"][0]
     parameters = {"n_estimators": int(frame["n_estimators"][row]), "num_leaves": 6, "random_state": 0}
     recipe = Trial("student", {"ratio": "fpr_ratio", "at_least": 0.8}, parameters=parameters)
-    scorer, scores = bench.scorer(recipe)
+    scorer, scores = trainer.scorer(recipe)
     np.testing.assert_array_equal(scores[:1500], changed.scores(row, "validation"))
     assert scorer.kind == "student"
     trees = scorer.student.text.count("\nTree=")

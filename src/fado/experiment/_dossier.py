@@ -16,8 +16,9 @@ import numpy.typing as npt
 from fado._records import is_number, simplify
 from fado._storage import replacing
 from fado._typing import Floats
+from fado.experiment._choice import baseline_row, returnable_points, tell_lines
 from fado.experiment._data import Data
-from fado.experiment._frame import handed_over, parameter_columns, tell_lines, untouched_row
+from fado.experiment._frame import parameter_columns
 from fado.experiment._results import Results
 from fado.metrics import audit, predicted_positive
 from fado.reporting import render_page
@@ -50,7 +51,7 @@ def dossier_content(
     if not losses or not all(is_number(loss) and 0 <= loss <= 1 for loss in losses):
         raise ValueError(f"`less` must hold one or more numbers from 0 to 1, got {less!r}.")
     part = results.chosen_on
-    rates, shares = handed_over(results, lines)
+    rates, shares = returnable_points(results, lines)
     used = _in_use(results, data, lines, in_use, part)
     base = _rate(used, data, part)
     models = [used]
@@ -99,7 +100,7 @@ def write_dossier(content: dict[str, Any], path: str | os.PathLike[str]) -> None
 def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: Any, part: str) -> _Model:
     """Read the model in use; without one, the best untouched model of the search."""
     if in_use is None:
-        row = untouched_row(results, lines)
+        row = baseline_row(results, lines)
         if row is None:
             raise ValueError(
                 "The search has no untouched model to compare with: pass the model in use by `in_use`."

@@ -26,7 +26,6 @@ from fado.experiment._config import (
 from fado.experiment._data import data_from
 from fado.experiment._frontier import Frontier
 from fado.experiment._models import LIGHTGBM, describe_object, draw_models, estimator_of
-from fado.experiment._results import Results
 from fado.experiment._runner import run_experiment
 from fado.experiment._trial import UNTOUCHED, Trial
 from fado.interventions import intervention_entries
@@ -173,9 +172,9 @@ def find_frontier(
     >>> best.predict_proba(X[:3]).shape
     (3, 2)
     """
-    asked = read_lines(ratio, 0.8)
+    required = read_lines(ratio, 0.8)
     check_count("max_fits", max_fits, 2, MOST_FITS)
-    sought = _lines(lines)
+    student_lines = _student_lines(lines)
     limit = Budget.read(budget, max_fpr)
     problem = read_problem(
         X,
@@ -192,36 +191,36 @@ def find_frontier(
         raise ValueError("`sensitive_features` is missing: name the protected attributes.")
     seed = seed_from(random_state)
     joined, parts = _parts(problem, validation, test, seed)
-    own_lines = isinstance(ratio, Mapping) or "=" in ratio
-    taught = [asked] if own_lines else [dict.fromkeys(asked, own) for own in sought]
+    has_lines = isinstance(ratio, Mapping) or "=" in ratio
+    taught = [required] if has_lines else [dict.fromkeys(required, line) for line in student_lines]
     taught = taught if students else []
     reserved = GROUP_FITS + student_fits(len(taught))
     if reserved >= max_fits:
         raise ValueError(f"`max_fits` must be at least {reserved + 1} with students, got {max_fits}.")
     count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
+    name, usual = LIGHTGBM, SPACE
+    if estimator is not None:
+        name, usual, estimator = describe_object(estimator), {}, estimator_of("", (), estimator)
+    models = ModelsConfig(count, seed, None, usual if space is None else space, name)  # type: ignore[arg-type]
     # test rows are measured at the threshold of validation rows
     evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)
-    usual = SPACE if estimator is None else {}
-    name = LIGHTGBM
-    if estimator is not None:
-        name, estimator = describe_object(estimator), estimator_of("", (), estimator)
-    models = ModelsConfig(count, seed, None, usual if space is None else space, name)  # type: ignore[arg-type]
+    target = getattr(y, "name", None)
     config = Config(
         seed=seed,
         data=DataConfig(
-            target=_name_of(y),
+            target=target if isinstance(target, str) and target else "y",
             protected=tuple(variable.name for variable in problem.protected),
             unknown=tuple(map(str, problem.unknown)),
             min_group_size=check_count("min_group_size", min_group_size, 0, MOST_ROWS),
             given=True,
         ),
         split=SplitConfig(GIVEN, None, (), (True,), ()),
-        interventions=_interventions(asked, taught),
+        interventions=_interventions(required, taught),
         models=read_models(models, estimator),
         evaluation=evaluation.with_budget(limit),
     )
     data = data_from(joined, parts, config)
-    proposer = _proposer(config, asked, taught, max_fits, estimator)
+    proposer = _proposer(config, required, taught, max_fits, estimator)
     results = run_experiment(
         config,
         store,
@@ -233,67 +232,55 @@ def find_frontier(
         data=data,
         estimator=estimator,
     )
-    _check_trained(results)
-    with results.opened() as kept:
-        costs = proposer.costs(kept.trials)
+    failed = results.frame["status"] == "failed"
+    if len(failed) and failed.all():
+        kind, _, reason = str(results.frame["error"].iloc[0]).partition(": ")
+        raise ValueError(f"No model could be trained: {reason or kind}")
+    with results.opened() as opened:
+        costs = proposer.costs(opened.trials)
     results.frame.insert(list(results.frame.columns).index("training_rows") + 1, "cost", costs)
-    return Frontier(results, data, asked, int(np.ceil(sum(costs) + GROUP_FITS - 1e-9)), estimator)
-
-
-def _name_of(y: Any) -> str:
-    """Return the name of a target, if it has one."""
-    name = getattr(y, "name", None)
-    return name if isinstance(name, str) and name else "y"
+    return Frontier(results, data, required, int(np.ceil(sum(costs) + GROUP_FITS - 1e-9)), estimator)
 
 
 def _interventions(
     lines: Mapping[str, float], taught: Sequence[Mapping[str, float]]
 ) -> dict[str, Grid | bool | None]:
     """Return what is tried: no intervention, the curve of every model, and students if required."""
-    found: dict[str, Grid | bool | None] = {
+    grids: dict[str, Grid | bool | None] = {
         entry.key: None if entry.settings or entry.uses_values else False for entry in intervention_entries()
     }
-    found[UNTOUCHED.intervention] = True
-    for key, asked in ((CURVE, [lines]), (STUDENT, taught)):
-        if asked:
-            sought = dict.fromkeys(line for own in asked for line in own.values())
-            found[key] = {"ratios": tuple(lines), "lines": tuple(sought)}
-    return found
+    grids[UNTOUCHED.intervention] = True
+    for key, sought in ((CURVE, [lines]), (STUDENT, taught)):
+        if sought:
+            every = dict.fromkeys(line for one in sought for line in one.values())
+            grids[key] = {"ratios": tuple(lines), "lines": tuple(every)}
+    return grids
 
 
-def _check_trained(results: Results) -> None:
-    """Raise a ValueError if every model failed, with the reason of the first."""
-    failed = results.frame["status"] == "failed"
-    if len(failed) and failed.all():
-        kind, _, reason = str(results.frame["error"].iloc[0]).partition(": ")
-        raise ValueError(f"No model could be trained: {reason or kind}")
-
-
-def _lines(lines: Any) -> tuple[float, ...]:
+def _student_lines(lines: Any) -> tuple[float, ...]:
     """Read the lines for which students are trained."""
     if isinstance(lines, str) or not isinstance(lines, Iterable):
         raise TypeError(f"`lines` must be a list of numbers in (0, 1], got {lines!r}.")
-    found = tuple(check_line(line, "lines") for line in lines)
-    if not found:
+    if not (checked := tuple(check_line(line, "lines") for line in lines)):
         raise ValueError("`lines` is empty: list at least one line.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(checked))
 
 
 def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Problem, dict[str, Any]]:
     """Assign rows to parts, except those that are given."""
-    given = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
-    if given["test"] is None and not 0 < check_share("test", test) <= 0.7:
+    passed = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
+    if passed["test"] is None and not 0 < check_share("test", test) <= 0.7:
         raise ValueError(f"`test` must be a share in (0, 0.7] or rows, got {test!r}.")
-    shares = [VALIDATION if validation is None else 0.0, float(test) if given["test"] is None else 0.0]
+    shares = [VALIDATION if validation is None else 0.0, float(test) if passed["test"] is None else 0.0]
     cells = 2 * problem.groups.codes + problem.labels.is_positive
     generator = np.random.default_rng([seed, 1])
     dealt = deal_rows(cells, [1 - sum(shares), *shares], generator, problem.blocks)
-    parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *given))}
-    for name, rows in given.items():
+    parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *passed))}
+    for name, rows in passed.items():
         if rows is not None:
-            own = read_rows_apart(rows, name, problem.unknown)
-            parts[name] = problem.n_rows + np.arange(own.n_rows)
-            problem = join_problems(problem, own, f"`{name}`")
+            part = read_rows_apart(rows, name, problem.unknown)
+            parts[name] = problem.n_rows + np.arange(part.n_rows)
+            problem = join_problems(problem, part, f"`{name}`")
     return problem, parts
 
 
@@ -309,9 +296,9 @@ def _proposer(
         models = [model | {"random_state": config.models.seed} for model in models]
     models = list({repr(model): model for model in models}.values())  # a list of choices has but a few
     trees: tuple[int, ...] | None = None
-    own = 100 if estimator is None else estimator.get_params().get(TREES)
-    if isinstance(own, int) and len(models) > 1:
-        trees = tuple(int(model.get(TREES, own)) for model in models)
+    usual = 100 if estimator is None else estimator.get_params().get(TREES)
+    if isinstance(usual, int) and len(models) > 1:
+        trees = tuple(int(model.get(TREES, usual)) for model in models)
     return FrontierProposer(tuple(models), trees, SHARE, dict(lines), max_fits, tuple(taught))
 
 
@@ -350,15 +337,25 @@ class FrontierProposer:
     def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
         """Return the next trials; none when all fits are spent, or nothing is left to try."""
         known = {outcome.key: outcome for outcome in outcomes}
-        first = [self._first(number) for number in range(len(self.models))]
+        first = [self._trial(number, in_full=len(self.models) == 1) for number in range(len(self.models))]
         new = self._affordable(first, outcomes)
         if not new:
-            whole = [self._whole(trial.model) for trial in self._best(first, known, KEPT)]
+            whole = [self._trial(trial.model, in_full=True) for trial in self._best(first, known, KEPT)]
             new = self._affordable(whole, outcomes)
         if not new:
-            curves = [self._curve(trial, known[trial.key]) for trial in self._best(whole, known, 1)]
-            new = self._affordable([trial for curve in curves for trial in curve], outcomes)
-        return new or self._affordable(self._taught(outcomes), outcomes)
+            best = self._best(whole, known, 1)
+            new = self._affordable(
+                [point for trial in best for point in self._curve(trial, known[trial.key])], outcomes
+            )
+        return new or self._affordable(self._students(outcomes), outcomes)
+
+    def _trial(self, number: int, *, in_full: bool) -> Trial:
+        """Return the trial of a model, in full or in part: with fewer trees, or on fewer rows."""
+        parameters, share = dict(self.models[number]), 1.0 if in_full else self.share
+        if self.trees is not None:
+            parameters[TREES] = max(1, round(share * self.trees[number]))
+            return Trial(UNTOUCHED.intervention, {}, number, parameters)
+        return Trial(UNTOUCHED.intervention, {} if in_full else {"share": share}, number, parameters)
 
     def _affordable(self, trials: Sequence[Trial], before: Sequence[Trial]) -> list[Trial]:
         """Return the new trials that the remaining fits allow."""
@@ -376,31 +373,18 @@ class FrontierProposer:
 
     def costs(self, trials: Sequence[Trial]) -> list[float]:
         """Return the cost of each trial in whole fits, given the trials before it."""
-        found, taught = list[float](), False
+        costs, taught = list[float](), False
         for trial in trials:
             if trial.intervention == STUDENT:
-                found.append(1.0 if taught else 1.0 + 2 * FOLDS)
+                costs.append(1.0 if taught else 1.0 + 2 * FOLDS)
                 taught = True
             elif trial.intervention == CURVE:
-                found.append(0.0)
+                costs.append(0.0)
             elif self.trees is None:
-                found.append(float(trial.settings.get("share", 1.0)))
+                costs.append(float(trial.settings.get("share", 1.0)))
             else:
-                found.append(trial.parameters[TREES] / self.trees[trial.model])
-        return found
-
-    def _whole(self, number: int) -> Trial:
-        trees = {} if self.trees is None else {TREES: self.trees[number]}
-        return Trial(UNTOUCHED.intervention, {}, number, {**self.models[number], **trees})
-
-    def _first(self, number: int) -> Trial:
-        whole = self._whole(number)
-        if len(self.models) == 1:
-            return whole
-        if self.trees is None:
-            return Trial(whole.intervention, {"share": self.share}, number, whole.parameters)
-        few = max(1, round(self.share * self.trees[number]))
-        return Trial(whole.intervention, {}, number, {**whole.parameters, TREES: few})
+                costs.append(trial.parameters[TREES] / self.trees[trial.model])
+        return costs
 
     @staticmethod
     def _best(trials: Sequence[Trial], known: Mapping[str, Trial], of: int) -> list[Trial]:
@@ -411,7 +395,7 @@ class FrontierProposer:
         return ordered[: math.ceil(len(trials) / of)]
 
     def _curve(self, whole: Trial, outcome: Trial) -> list[Trial]:
-        """Return the points of a model's curve, beginning at the untouched model."""
+        """Return the points of a model's curve, beginning at the baseline model."""
         metrics = outcome.metrics or {}
         ratios = [metrics[f"validation_{ratio}"] for ratio in self.lines]
         return [
@@ -419,13 +403,13 @@ class FrontierProposer:
             for demand in demands_of(ratios, list(self.lines.values()))
         ]
 
-    def _taught(self, outcomes: Sequence[Trial]) -> list[Trial]:
+    def _students(self, outcomes: Sequence[Trial]) -> list[Trial]:
         """Return a student for each line, all of the model that has the best point at the first."""
-        points = [one for one in outcomes if one.intervention == CURVE and one.metrics]
+        points = [outcome for outcome in outcomes if outcome.intervention == CURVE and outcome.metrics]
         if not points or not self.students:
             return []
-        shares = np.array([_closeness(own, self.students[0]) for own in points])
-        rates = np.array([_rate(own) for own in points])
+        shares = np.array([_closeness(point, self.students[0]) for point in points])
+        rates = np.array([_rate(point) for point in points])
         best = points[best_first(rates, shares, shares >= 1)[0]]
         return [Trial(STUDENT, settings_of(lines), best.model, best.parameters) for lines in self.students]
 

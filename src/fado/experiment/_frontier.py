@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from fado._typing import Floats
 from fado.aim import read_lines
-from fado.experiment._bench import Bench, Measuring
+from fado.experiment._choice import Choice, baseline_row, choose_row
 from fado.experiment._config import Config
 from fado.experiment._data import Data
 from fado.experiment._dossier import dossier_content, write_dossier
-from fado.experiment._frame import Choice, choose_row, same_data, untouched_row
+from fado.experiment._frame import same_data
 from fado.experiment._models import describe_object, is_object
 from fado.experiment._results import Results
 from fado.experiment._results_page import results_shown, write_report
 from fado.experiment._store import Store
+from fado.experiment._training import Measuring, Trainer
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.interventions import intervention_entries
 from fado.metrics import predicted_positive
@@ -235,11 +236,11 @@ def train_choice(
     """Train the selected model again, measure it on all parts, and collect the facts for its card."""
     config, trials = results.config, store.trials
     trial = trials[choice.row]
-    bench = Bench(data, config, _valuations(store, trial), estimator=estimator)
-    scorer, scores = bench.scorer(trial)
+    trainer = Trainer(data, config, _valuations(store, trial), estimator=estimator)
+    scorer, scores = trainer.scorer(trial)
     measuring = _measuring(config, data, choice.confidence)
     after, measured = _by_part(measuring, scores, trial.fit)
-    untouched = untouched_row(results, choice.lines) if config.evaluation.keep_scores else None
+    untouched = baseline_row(results, choice.lines) if config.evaluation.keep_scores else None
     before: dict[str, Floats] = {}
     measured_before: dict[str, dict[str, float]] = {}
     if untouched is not None:
@@ -300,7 +301,7 @@ def train_choice(
         threshold=measured[first]["threshold"],
         metrics=measured[first],
         facts=facts,
-        sample_weight=bench.training_set(trial).weights,
+        sample_weight=trainer.training_set(trial).weights,
         columns=summarize_columns(data.problem.table, data.parts["train"]),
     )
 

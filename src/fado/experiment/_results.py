@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
+from fado.experiment._choice import chosen_rows
 from fado.experiment._config import EACH, Config, ratio_name
-from fado.experiment._frame import chosen_rows, frame_of, is_whole, parts_of, remeasured_frame
+from fado.experiment._frame import frame_of, is_whole, parts_of, remeasured_frame
 from fado.experiment._plugins import lacking_plugins
 from fado.experiment._results_page import (
     ENDS,

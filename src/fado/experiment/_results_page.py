@@ -13,8 +13,9 @@ import numpy as np
 from fado._messages import list_names, warn_user
 from fado._storage import replacing
 from fado._version import __version__
+from fado.experiment._choice import decides_alone
 from fado.experiment._config import ratio_name
-from fado.experiment._frame import decides_alone, is_whole, parameter_columns, parts_of
+from fado.experiment._frame import is_whole, parameter_columns, parts_of
 from fado.experiment._metrics import metric_names
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import Entry, intervention_entries

@@ -25,13 +25,13 @@ from fado.execution import (
     on_cluster,
     opened_client,
 )
-from fado.experiment._bench import OUT_OF_MEMORY, Bench, Job, run_jobs
 from fado.experiment._config import Config
 from fado.experiment._data import Data, read_data
 from fado.experiment._models import LIGHTGBM, estimator_of, estimator_versions
 from fado.experiment._plugins import plugins_used, registrations
 from fado.experiment._results import Results
 from fado.experiment._store import FORMAT, SHELF, About, Store
+from fado.experiment._training import OUT_OF_MEMORY, Job, Trainer, run_jobs
 from fado.experiment._trial import (
     DONE,
     FAILED,
@@ -159,7 +159,7 @@ class _Run:
         self._valuations: dict[str, Valuation] = {}
         self._no_values: dict[str, str] = {}
         self._impossible: dict[str, str] = {}
-        self._bench: Bench | None = None
+        self._trainer: Trainer | None = None
         shared = [self._shared(trial) for trial in store.rows.values() if trial.status != PENDING]
         self._outcomes = {trial.fit_key: trial for trial in shared}
         self._waiting: dict[str, list[int]] = {}  # the numbers of trials, by the fit that they need
@@ -210,7 +210,7 @@ class _Run:
         """Run fits and save the outcomes; those out of memory, or lost with others, are tried alone."""
         again: list[Job] = []
         # An error while results are saved ends the fits before the store is closed.
-        with closing(self.executor.run_unordered(run_jobs, batches, self._bench)) as results:
+        with closing(self.executor.run_unordered(run_jobs, batches, self._trainer)) as results:
             for batch in results:
                 ended: list[Job] = []
                 for result in batch:
@@ -295,7 +295,7 @@ class _Run:
         return Job(trial, self.store.all_scores(model.fit))
 
     def _load_values(self, trials: Iterable[Trial], held: ExitStack) -> None:
-        """Read the values of the training part from the store, or compute them; then make the bench."""
+        """Read the values of the training part from the store, or compute them; then make the trainer."""
         needed = dict.fromkeys(str(trial.settings.get("algorithm", "")) for trial in trials)
         known = {"", *self._valuations, *self._no_values}
         new = [name for name in needed if name not in known]
@@ -308,8 +308,8 @@ class _Run:
                 self._no_values[algorithm] = values
             else:
                 self._valuations[algorithm] = values
-        if self._bench is None or new:
-            self._bench = Bench(
+        if self._trainer is None or new:
+            self._trainer = Trainer(
                 self.data,
                 self.config,
                 dict(self._valuations),
@@ -458,11 +458,11 @@ def estimate_seconds(
 ) -> float:
     """Time some models on the whole training part (LightGBM: their first trees), and extrapolate."""
     plan, workers = GridProposer.of(config), n_workers(n_jobs)
-    bench = Bench(read_data(config), config, workers=workers, estimator=estimator, metrics=metrics)
+    trainer = Trainer(read_data(config), config, workers=workers, estimator=estimator, metrics=metrics)
     by_trees = config.models.estimator == LIGHTGBM and not config.models.pipeline
     sampled = plan.models[: _MOST_MODELS if by_trees else _FEW_MODELS]
     if by_trees:
-        bench.scores(replace(UNTOUCHED, parameters=sampled[0] | {"n_estimators": 1}))  # bins are made once
+        trainer.scores(replace(UNTOUCHED, parameters=sampled[0] | {"n_estimators": 1}))  # bins are made once
     seconds = 0.0
     for model in sampled:
         own, share = model, 1.0
@@ -471,6 +471,6 @@ def estimate_seconds(
             own = model | {"n_estimators": min(_TREES, trees)}
             share = own["n_estimators"] / trees
         start = time.monotonic()
-        bench.scores(replace(UNTOUCHED, parameters=own))
+        trainer.scores(replace(UNTOUCHED, parameters=own))
         seconds += (time.monotonic() - start) / share
     return seconds / len(sampled) * plan.n_fits / workers

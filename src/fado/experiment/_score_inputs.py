@@ -30,7 +30,7 @@ Probabilities = tuple[Floats, Floats]
 FOLDS = 5
 
 
-class KnownParts:
+class ScoreInputs:
     """The training rows and the evaluated rows, with models of the groups, each fitted once.
 
     Compared groups have their own numbers; all others share the next number.
@@ -58,10 +58,10 @@ class KnownParts:
         budget: Budget,
         seed: int,
     ) -> None:
-        self._training, self._evaluation, self._cut = training, evaluation, n_validation
+        self._training, self._evaluation, self._n_validation = training, evaluation, n_validation
         self._n_compared, self._budget, self._seed = int(compared.sum()), budget, seed
-        place = np.where(compared, np.cumsum(compared) - 1, self._n_compared)
-        self._codes, self._theirs = place[training.groups.codes], place[evaluation.groups.codes]
+        number = np.where(compared, np.cumsum(compared) - 1, self._n_compared)
+        self._codes, self._evaluated_codes = number[training.groups.codes], number[evaluation.groups.codes]
         cells = 2 * self._codes + training.positive
         generator = np.random.default_rng([seed, 2])
         self._folds = deal_rows(cells, [1 / FOLDS] * FOLDS, generator, training.blocks)
@@ -102,19 +102,19 @@ class KnownParts:
         needs_group : bool
             Whether the intervention uses the groups of all rows.
         """
-        weights = self._evaluation.weights
+        validation, weights = slice(self._n_validation), self._evaluation.weights
         return EvaluatedRows(
             scores,
-            self._evaluation.positive[: self._cut],
-            self._theirs[: self._cut],
+            self._evaluation.positive[validation],
+            self._evaluated_codes[validation],
             n_compared=self._n_compared,
             budget=self._budget,
-            weights=None if weights is None else weights[: self._cut],
+            weights=None if weights is None else weights[validation],
             seed=self._seed,
             group_probabilities=self.group_probabilities,
-            known_groups=self._theirs.copy() if needs_group else None,
-            training=lambda: self._known(estimator, fit),
-            teach=lambda numbers, weights: self._taught(numbers, weights, estimator, fit),
+            known_groups=self._evaluated_codes.copy() if needs_group else None,
+            training=lambda: self._training_rows(estimator, fit),
+            teach=lambda numbers, weights: self._student(numbers, weights, estimator, fit),
             scorers=lambda: (scorer(), self.group_scorer()),
         )
 
@@ -147,57 +147,60 @@ class KnownParts:
         numbers = np.unique(self._folds)
         if len(numbers) == 1:  # all rows belong together
             return [(self._all_rows, self._all_rows)]
-        splits = [(np.flatnonzero(self._folds != own), np.flatnonzero(self._folds == own)) for own in numbers]
-        return [(fitted.astype(np.int32), scored.astype(np.int32)) for fitted, scored in splits]
+        masks = [self._folds == number for number in numbers]
+        return [(self._all_rows[~mask], self._all_rows[mask]) for mask in masks]
 
     def _group_scorers(self, parts: list[Integers]) -> list[Scorer]:
         """Fit a model of the groups on each of some sets of training rows."""
-        table, positive = self._training.table, self._training.positive
-        target = Variable("y", "classes", positive.astype(np.int32), (False, True))
-        n_groups = int(self._codes.max()) + 1
+        table, n_groups = self._training.table, int(self._codes.max()) + 1
         group = Variable(
             "group", "classes", self._codes.astype(np.int32), tuple(range(n_groups)), sees_target=True
         )
         estimator = default_estimators(table.n_columns + 1)[0]
         tasks = [Task(estimator, group, rows, self._seed, rows[:1], self._weights_of(rows)) for rows in parts]
-        engine = LightGBMEngine(table, target)
+        engine = LightGBMEngine(table, self._target)
         engine.prepare(tasks)
         return [detach(engine.fit(task)) for task in tasks]
 
+    @property
+    def _target(self) -> Variable:
+        return Variable("y", "classes", self._training.positive.astype(np.int32), (False, True))
+
     def _out_of_fold(self) -> Probabilities:
         splits, table = self._splits(), self._training.table
-        found: list[Floats] = []
         scorers = self._group_scorers([fitted for fitted, _ in splits])
-        for scorer, (_, rows) in zip(scorers, splits, strict=True):
-            pair = groups_given_labels(scorer, table.take(rows))
-            found = found or [np.empty((len(self._codes), own.shape[1])) for own in pair]
-            for whole, own in zip(found, pair, strict=True):
-                whole[rows] = own
-        return found[0], found[1]
+        pairs = [
+            groups_given_labels(scorer, table.take(rows))
+            for scorer, (_, rows) in zip(scorers, splits, strict=True)
+        ]
+        order = np.argsort(np.concatenate([rows for _, rows in splits]))
+        if_negative, if_positive = (np.concatenate(fold)[order] for fold in zip(*pairs, strict=True))
+        return if_negative, if_positive
 
-    def _known(self, estimator: Any, fit: Callable[[Task], Model]) -> KnownRows:
+    def _training_rows(self, estimator: Any, fit: Callable[[Task], Model]) -> KnownRows:
         """Return the training rows with out-of-fold scores."""
-        training = self._training
-        target = Variable("y", "classes", training.positive.astype(np.int32), (False, True))
-        scores = np.empty(len(self._codes))
+        training, scores = self._training, np.empty(len(self._codes))
         for fitted, rows in self._splits():
-            found = fit(Task(estimator, target, fitted, self._seed, rows, self._weights_of(fitted))).scores
-            scores[rows] = found[:, 1]
+            task = Task(estimator, self._target, fitted, self._seed, rows, self._weights_of(fitted))
+            scores[rows] = fit(task).scores[:, 1]
         weights = np.ones(len(scores)) if training.weights is None else training.weights
         return KnownRows(scores, self.training_groups(), training.positive, self._codes, weights)
 
-    def _taught(
+    def _student(
         self, numbers: Floats, weights: Floats | None, estimator: Any, fit: Callable[[Task], Model]
     ) -> tuple[Scorer, Floats]:
         """Train a student on scores of the training rows; return it and its scores of evaluated rows."""
-        rows = self._all_rows
-        taught = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
-        own = self._weights_of(rows)
+        rows, sample_weight = self._all_rows, self._weights_of(self._all_rows)
+        target = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
         if weights is not None:
-            own = (weights if own is None else weights * own).astype(np.float32)
-        model = fit(Task(default_student(estimator), taught, rows, self._seed, self._evaluation.table, own))
+            product = weights if sample_weight is None else weights * sample_weight
+            sample_weight = product.astype(np.float32)
+        task = Task(
+            default_student(estimator), target, rows, self._seed, self._evaluation.table, sample_weight
+        )
+        model = fit(task)
         return detach(model), model.scores
 
     def _weights_of(self, rows: Integers) -> npt.NDArray[np.float32] | None:
-        own = self._training.weights
-        return None if own is None else mean_one(own)[rows].astype(np.float32)
+        weights = self._training.weights
+        return None if weights is None else mean_one(weights)[rows].astype(np.float32)

@@ -6,20 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._typing import Bools, Floats
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
 from fado.experiment._config import Config, EvaluationConfig, ratio_name
 from fado.experiment._data import ComparedGroups, Data
-from fado.experiment._known import KnownParts
 from fado.experiment._metrics import apply_metric, metric_functions
 from fado.experiment._models import estimator_of
+from fado.experiment._score_inputs import ScoreInputs
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
 from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
 from fado.metrics import RATIO_NAMES, measure
@@ -106,7 +106,7 @@ class Measuring:
         The seed of the bootstrap.
     groups : Groups or None
         The crossed groups of these rows, for the user's metrics.
-    own : mapping of str to callable
+    functions : mapping of str to callable
         The user's metrics, by name; see `fado.experiment.register_metric`.
     confidence : float
         The confidence level of intervals.
@@ -119,7 +119,7 @@ class Measuring:
     settings: EvaluationConfig
     seed: int
     groups: Groups | None = None
-    own: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     confidence: float = 0.95
 
     @classmethod
@@ -155,20 +155,31 @@ class Measuring:
         for part, rows in (("validation", slice(0, cut)), ("test", slice(cut, None))):
             if part == "validation" and cut == 0:
                 continue
-            found = self._measure(scores, rows, threshold, [self.seed, int(fit[:8], 16), cut])
-            found |= self._own(scores, rows, found)
-            metrics |= {f"{part}_{name}": value for name, value in found.items()}
+            measured = self._measure(scores, rows, threshold, [self.seed, int(fit[:8], 16), cut])
+            weights, built_in = None if self.weights is None else self.weights[rows], dict(measured)
+            names = None if self.groups is None else np.array(self.groups.names)[self.groups.codes[rows]]
+            for name, function in self.functions.items():
+                measured[name] = apply_metric(
+                    name,
+                    function,
+                    self.positive[rows].copy(),
+                    scores[rows].copy(),
+                    copy(names),
+                    threshold=built_in["threshold"],
+                    sample_weight=copy(weights),
+                    metrics=dict(built_in),
+                )
+            metrics |= {f"{part}_{name}": value for name, value in measured.items()}
             if self.settings.threshold == "validation":
-                threshold = found["threshold"]
+                threshold = measured["threshold"]
         return metrics
 
     def _measure(
         self, scores: Floats, rows: slice, threshold: float | None, seed: list[int]
     ) -> dict[str, float]:
         """Measure one part by every comparison."""
-        measured = []
-        for number, comparison in enumerate(self.comparisons):
-            found, _ = measure(
+        measured = [
+            measure(
                 self.positive[rows],
                 scores[rows],
                 comparison.groups.codes[rows],
@@ -180,46 +191,28 @@ class Measuring:
                 sample_weight=None if self.weights is None else self.weights[rows],
                 left_out=comparison.left_out,
                 confidence=self.confidence,
-            )
-            measured.append(found)
+            )[0]
+            for number, comparison in enumerate(self.comparisons)
+        ]
         metrics = dict(measured[0])
         # a ratio is the lowest of all attributes, and undefined if it is undefined for one
-        least = {ratio: int(np.argmin([found[ratio] for found in measured])) for ratio in RATIO_NAMES}
-        told: list[tuple[str | None, str, dict[str, float]]] = [
-            (None, ratio, measured[number]) for ratio, number in least.items()
+        columns: list[tuple[str | None, str, dict[str, float]]] = [
+            (None, ratio, measured[int(np.argmin([one[ratio] for one in measured]))]) for ratio in RATIO_NAMES
         ]
-        for comparison, found in zip(self.comparisons, measured, strict=True):
-            told += [(comparison.attribute, ratio, found) for ratio in RATIO_NAMES if comparison.attribute]
-        for attribute, ratio, found in told:
-            ends = [name.removeprefix(ratio) for name in found if name.startswith(ratio)]
-            metrics |= {f"{ratio_name(ratio, attribute)}{end}": found[f"{ratio}{end}"] for end in ends}
+        for comparison, one in zip(self.comparisons, measured, strict=True):
+            if comparison.attribute is not None:
+                columns += [(comparison.attribute, ratio, one) for ratio in RATIO_NAMES]
+        for attribute, ratio, one in columns:
+            title = ratio_name(ratio, attribute)
+            metrics |= {name.replace(ratio, title): one[name] for name in list(one) if name.startswith(ratio)}
         return metrics
 
-    def _own(self, scores: Floats, rows: slice, metrics: dict[str, float]) -> dict[str, float]:
-        """Compute the user's metrics on one part."""
-        if not self.own or self.groups is None:
-            return {}
-        names = np.array(self.groups.names)[self.groups.codes[rows]]
-        return {
-            name: apply_metric(
-                name,
-                function,
-                self.positive[rows].copy(),
-                scores[rows].copy(),
-                names.copy(),
-                threshold=metrics["threshold"],
-                sample_weight=None if self.weights is None else self.weights[rows].copy(),
-                metrics=dict(metrics),
-            )
-            for name, function in self.own.items()
-        }
 
-
-class Bench:
+class Trainer:
     """The training part, the parts on which models are measured, and the fits.
 
     For LightGBM the training part is binned once, and the other parts use its bins. Fits may run in parallel
-    threads, one thread each. A bench that is sent to another process takes the data along, and bins them
+    threads, one thread each. A trainer that is sent to another process takes the data along, and bins them
     there.
 
     Parameters
@@ -269,7 +262,7 @@ class Bench:
             LightGBMEngine: LightGBMEngine(self._training.table, workers=workers, prefilter=False)
         }
         self._target = Variable("y", "classes", self._training.positive.astype(np.int32), (False, True))
-        self._known = KnownParts(
+        self._score_inputs = ScoreInputs(
             self._training,
             self._evaluation,
             self._measuring.n_validation,
@@ -362,9 +355,16 @@ class Bench:
             raise ValueError("The intervention makes rows, which an experiment cannot train on.")
         rows, weights = np.asarray(chosen.rows, dtype=np.int32), chosen.weights
         if training.weights is not None:
-            own = mean_one(training.weights)[rows]
-            weights = own if weights is None else weights * own
-        return TrainingSet(rows, _single(weights), labels=chosen.labels)
+            sample_weight = mean_one(training.weights)[rows]
+            weights = sample_weight if weights is None else weights * sample_weight
+        if weights is not None:  # in LightGBM's precision; it would silently accept any
+            with np.errstate(over="ignore", under="ignore"):
+                weights = weights.astype(np.float32)
+            if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+                raise ValueError(
+                    "The weights are all zero, negative, or beyond what a 32-bit float can hold."
+                )
+        return TrainingSet(rows, weights, labels=chosen.labels)
 
     def scores(
         self, trial: Trial, before: Floats | None = None, stop: threading.Event | None = None
@@ -378,7 +378,7 @@ class Bench:
         if before is None:
             before = self.scores(trial.untouched(), stop=stop)
         with _ONE_THREAD:
-            scores: Floats = self._made(trial).rescore(self._evaluated(trial, before, stop))
+            scores: Floats = self._intervention(trial).rescore(self._evaluated(trial, before, stop))
         return scores
 
     def scorer(self, trial: Trial) -> tuple[Scorer, Floats]:
@@ -390,12 +390,12 @@ class Bench:
             If decisions need more than the features of a row.
         """
         model = self.fitted(trial)
-        own = _of_positives(model.scores)
+        scores = _of_positives(model.scores)
         if not trial.changes_scores:
-            return detach(model), own
+            return detach(model), scores
         with _ONE_THREAD:
-            rows, made = self._evaluated(trial, own, None), self._made(trial)
-            scorer, scores = made.scorer(rows), made.rescore(rows)
+            rows, intervention = self._evaluated(trial, scores, None), self._intervention(trial)
+            scorer, scores = intervention.scorer(rows), intervention.rescore(rows)
         if scorer is None:
             raise ValueError(f"The intervention {trial.intervention!r} has no model that can be saved.")
         return scorer, scores
@@ -406,7 +406,7 @@ class Bench:
         key = (key_of(dict(trial.parameters)), needs_group)
 
         def make() -> EvaluatedRows:
-            return self._known.rows(
+            return self._score_inputs.rows(
                 scores,
                 self._model(trial),
                 lambda task: self._fit(task, self._stop),
@@ -418,7 +418,7 @@ class Bench:
             self._stop = stop  # all fits of a batch have the same, and rows outlast their batch
             return _kept(self._rows, key, make, _ROWS_KEPT)
 
-    def _made(self, trial: Trial) -> Any:
+    def _intervention(self, trial: Trial) -> Any:
         return intervention_named(trial.intervention).make(random_state=self._seed, **trial.settings)
 
     def fitted(self, trial: Trial, stop: threading.Event | None = None) -> Model:
@@ -428,8 +428,8 @@ class Bench:
             labels = target.labels.copy()
             labels[chosen.rows] = chosen.labels
             target = replace(target, labels=labels)
-        learnt = target.labels[chosen.rows]
-        if learnt.all() or not learnt.any():
+        labels = target.labels[chosen.rows]
+        if labels.all() or not labels.any():
             raise ValueError("The training set holds only one label.")
         task = Task(
             self._model(trial),
@@ -470,9 +470,9 @@ class Bench:
         return engine
 
 
-def run_jobs(jobs: Sequence[Job], bench: Bench, stop: threading.Event | None = None) -> list[Job]:
-    """Run jobs on a bench, one after the other; executors call this."""
-    return [bench.run(job, stop) for job in jobs]
+def run_jobs(jobs: Sequence[Job], trainer: Trainer, stop: threading.Event | None = None) -> list[Job]:
+    """Run jobs, one after the other; executors call this."""
+    return [trainer.run(job, stop) for job in jobs]
 
 
 def _kept(made: dict[Any, Item], key: Any, make: Callable[[], Item], most: int) -> Item:
@@ -486,18 +486,6 @@ def _kept(made: dict[Any, Item], key: Any, make: Callable[[], Item], most: int) 
 
 def _of_positives(scores: Floats) -> Floats:
     """Return the scores of the positive label; scores must be finite."""
-    own = scores[:, 1]
-    if not np.isfinite(own).all():
+    if not np.isfinite(scores[:, 1]).all():
         raise ValueError("The model gives some rows scores that are not finite.")
-    return np.ascontiguousarray(own)
-
-
-def _single(weights: npt.NDArray[np.floating[Any]] | None) -> npt.NDArray[np.float32] | None:
-    """Return weights in LightGBM's precision; weights that it would silently accept are refused."""
-    if weights is None:
-        return None
-    with np.errstate(over="ignore", under="ignore"):
-        single = weights.astype(np.float32)
-    if not np.isfinite(single).all() or (single < 0).any() or not single.any():
-        raise ValueError("The weights are all zero, negative, or beyond what a 32-bit float can hold.")
-    return single
+    return np.ascontiguousarray(scores[:, 1])
