@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
@@ -147,8 +146,11 @@ class Data:
         for column in self.problem.table.columns:
             digest.update(repr((column.name, column.levels)).encode())
             digest.update(np.ascontiguousarray(column.numbers()).data)
-        sources = {name: own[0] if len(own) == 1 else own for name, own in sorted(self.sources.items())}
-        digest.update(repr((list(self.groups.names), list(sources.items()))).encode())
+        sources = [
+            (name, columns[0] if len(columns) == 1 else columns)
+            for name, columns in sorted(self.sources.items())
+        ]
+        digest.update(repr((list(self.groups.names), sources)).encode())
         for array in (self.positive, self.groups.codes, *(self.parts[part] for part in PARTS)):
             digest.update(repr((array.dtype.str, array.shape)).encode())  # or a row could change its part
             digest.update(np.ascontiguousarray(array).data)
@@ -156,15 +158,13 @@ class Data:
             if optional is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(optional).data)
-        if any(small := self._small()):  # which change results
+        # groups that interventions do not change, and those that are left out of ratios
+        training = ~self.groups.compared(self.min_group_size, _count_rows(self.groups, self.parts["train"]))
+        marked = [(self.groups, training), *((one.groups, one.left_out) for one in self.comparisons)]
+        small = [[groups.names[group] for group in np.flatnonzero(mask)] for groups, mask in marked]
+        if any(small):
             digest.update(repr(small).encode())
         return digest.hexdigest()
-
-    def _small(self) -> list[list[str]]:
-        """Name the groups that interventions do not change, and those that are left out of ratios."""
-        training = ~self.groups.compared(self.min_group_size, _count_rows(self.groups, self.parts["train"]))
-        marked = [(self.groups, training), *((own.groups, own.left_out) for own in self.comparisons)]
-        return [[groups.names[group] for group in np.flatnonzero(small)] for groups, small in marked]
 
     def summary(self) -> list[dict[str, Any]]:
         """Count rows and positives of every part and group, and mark groups that are left out of ratios."""
@@ -189,33 +189,53 @@ class Data:
 
 def read_data(config: Config) -> Data:
     """Read or generate the table, and take the columns that the configuration names."""
-    table = _source(config)
-    about = config.data
-    target = Expression.of(table.column_names, about.target, "data.target")
+    settings = config.data
+    if settings.given:
+        raise ValueError(
+            "`data.given` means that the data are passed in Python, but there are none: name a `path`."
+        )
+    if settings.path is not None:
+        table = read_table(Path(settings.path))
+    else:
+        frame = make_account_fraud(settings.rows, settings.variant, random_state=config.seed)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    target = Expression.of(table.column_names, settings.target, "data.target")
     target.check(table)
-    unseen = [*target.sources, *_matching(table.column_names, about.drop)]
+    unseen = [*target.sources, *_matching(table.column_names, settings.drop)]
+    weight, blocks = settings.weight, settings.groups
     # the column of a split would identify the part, and is not a feature
-    beside = {"data.weight": about.weight, "data.groups": about.groups, "split.column": config.split.column}
+    beside = {"data.weight": weight, "data.groups": blocks, "split.column": config.split.column}
     for place, name in beside.items():
         if name is not None:
             _check_column(table.column_names, name)
             target.check_apart(place, [name])
             unseen.append(name)
-    written = _written(table.drop_columns([*target.sources]), about)
-    protected = {name: own.entries(table) for name, own in written.items()}
-    positive, both = _positive(table, about, target)
-    hidden = set(unseen)
-    features = table.select([name for name in table.column_names if name not in hidden])
+    others = table.drop_columns([*target.sources])
+    expressions = {}
+    for number, written in enumerate(settings.protected):
+        place = f"data.protected[{number}]" if len(settings.protected) > 1 else "data.protected"
+        attribute = replace(Expression.of(others.column_names, written, place), unknown=settings.unknown)
+        attribute.check(others)
+        expressions[written.strip()] = attribute
+    protected = {name: attribute.entries(table) for name, attribute in expressions.items()}
+    positive, labels = _positive(table, settings, target)
+    features = table.select([name for name in table.column_names if name not in set(unseen)])
     if features.num_columns == 0:
         raise ValueError("No column is left for the models to see: drop fewer.")
-    excluded = _matching(table.column_names, about.exclude, features.column_names)
-    problem = _problem(features, positive, protected, table, about)
+    excluded = _matching(table.column_names, settings.exclude, features.column_names)
+    problem = read_problem(features, positive, protected)
+    if weight is not None:
+        title = f"`data.weight`, {weight!r},"
+        problem = replace(problem, sample_weight=weights_of(table.column(weight), problem.n_rows, title))
+    if blocks is not None:
+        title = f"`data.groups`, {blocks!r},"
+        problem = replace(problem, blocks=blocks_of(table.column(blocks), problem.n_rows, title))
     warn_of_unknown(problem.protected)
     groups = _groups(problem.protected)
     cells = groups.codes * 2 + positive
     parts = _split(table, config.split, cells, np.random.default_rng([config.seed, 2]), problem.blocks)
-    sources = {name: own.sources for name, own in written.items()}
-    return _gathered(problem, both, sources, excluded, groups, parts, config)
+    sources = {name: attribute.sources for name, attribute in expressions.items()}
+    return _checked(problem, labels, sources, excluded, groups, parts, config)
 
 
 def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Config) -> Data:
@@ -244,9 +264,9 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
     >>> data_from(problem, {"train": [0, 1], "test": [2, 3]}, config).positive_label
     'y = 1'
     """
-    names, asked = [variable.name for variable in problem.protected], config.data.protected
-    if names != [name.strip() for name in asked]:
-        raise ValueError(f"`data.protected` is {list(asked)}, and the attributes given are {names}.")
+    names, expected = [variable.name for variable in problem.protected], config.data.protected
+    if names != [name.strip() for name in expected]:
+        raise ValueError(f"`data.protected` is {list(expected)}, and the attributes given are {names}.")
     if problem.table.is_sparse:
         raise ValueError("A sparse matrix cannot be split into parts here: convert it to a dense table.")
     labels = problem.labels
@@ -256,35 +276,31 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
             "measured by true and false positives."
         )
     warn_of_unknown(problem.protected)
-    return _gathered(
+    rows_of = {part: np.sort(np.asarray(parts.get(part, []), dtype=np.int64)) for part in PARTS}
+    rows, counts = np.unique(np.concatenate(list(rows_of.values())), return_counts=True)
+    if len(rows) and (rows[0] < 0 or rows[-1] >= problem.n_rows):
+        wrong = rows[0] if rows[0] < 0 else rows[-1]
+        raise ValueError(
+            f"`parts` must hold positions of the {problem.n_rows:,} rows, 0 to {problem.n_rows - 1}, got "
+            f"{wrong}."
+        )
+    if (counts > 1).any():
+        raise ValueError(f"`parts` hold row {rows[counts > 1][0]} more than once: a row is in one part.")
+    return _checked(
         problem,
-        labels.pair,
+        (labels.classes[1 - labels.positive], labels.classes[labels.positive]),
         {
             name: () if position is None else (problem.table.names[position],)
             for name, position in zip(names, problem.positions, strict=True)
         },
         _matching(problem.table.names, config.data.exclude),
         _groups(problem.protected),
-        _given_parts(parts, problem.n_rows),
+        rows_of,
         config,
     )
 
 
-def _given_parts(given: Mapping[str, npt.ArrayLike], n_rows: int) -> dict[str, Integers]:
-    """Return the rows of every part, ascending; a row may be in one part only."""
-    parts = {part: np.sort(np.asarray(given.get(part, []), dtype=np.int64)) for part in PARTS}
-    rows, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
-    if len(rows) and (rows[0] < 0 or rows[-1] >= n_rows):
-        wrong = rows[0] if rows[0] < 0 else rows[-1]
-        raise ValueError(
-            f"`parts` must hold positions of the {n_rows:,} rows, 0 to {n_rows - 1}, got {wrong}."
-        )
-    if (counts > 1).any():
-        raise ValueError(f"`parts` hold row {rows[counts > 1][0]} more than once: a row is in one part.")
-    return parts
-
-
-def _gathered(
+def _checked(
     problem: Problem,
     labels: tuple[Any, Any],
     sources: dict[str, tuple[str, ...]],
@@ -293,8 +309,17 @@ def _gathered(
     parts: dict[str, Integers],
     config: Config,
 ) -> Data:
-    """Check the parts, and combine the data."""
-    _check_parts(parts, problem.labels.is_positive, config)
+    """Check that models can be trained and measured on the parts, and combine the data."""
+    positive = problem.labels.is_positive
+    for part, rows in parts.items():
+        if not len(rows) and (part != "validation" or config.split.has_validation):
+            raise ValueError(f"The {part} part has no rows: {_remedy(part, config)}.")
+        if len(rows) and len(np.unique(positive[rows])) < 2:
+            label = "positives" if positive[rows].all() else "negatives"
+            raise ValueError(
+                f"The {part} part ({len(rows):,} rows) holds only {label} of {config.data.target!r}: "
+                f"{_remedy(part, config)}."
+            )
     return Data(
         problem=problem,
         labels=labels,
@@ -306,32 +331,6 @@ def _gathered(
         parts=parts,
         min_group_size=config.data.min_group_size,
     )
-
-
-def _written(table: pa.Table, about: DataConfig) -> dict[str, Expression]:
-    """Read the protected attributes; one with a single value raises a ValueError."""
-    found = {}
-    for number, expression in enumerate(about.protected):
-        place = f"data.protected[{number}]" if len(about.protected) > 1 else "data.protected"
-        own = replace(Expression.of(table.column_names, expression, place), unknown=about.unknown)
-        own.check(table)
-        found[expression.strip()] = own
-    return found
-
-
-def _problem(
-    features: pa.Table, positive: Bools, protected: dict[str, pd.Series], table: pa.Table, about: DataConfig
-) -> Problem:
-    """Read what the configuration names; error messages use its names."""
-    problem = read_problem(features, positive, protected)
-    weight, blocks = about.weight, about.groups
-    if weight is not None:
-        called = f"`data.weight`, {weight!r},"
-        problem = replace(problem, sample_weight=weights_of(table.column(weight), problem.n_rows, called))
-    if blocks is not None:
-        called = f"`data.groups`, {blocks!r},"
-        problem = replace(problem, blocks=blocks_of(table.column(blocks), problem.n_rows, called))
-    return problem
 
 
 def _groups(protected: Sequence[Variable]) -> Groups:
@@ -351,53 +350,36 @@ def _comparisons(
     divisions: dict[str | None, Groups] = {None: groups}
     if config.attributes:
         divisions = {variable.name: _groups([variable]) for variable in protected}
-    found, sentences = [], []
-    for attribute, own in divisions.items():
-        few = few_rows([_count_rows(own, rows) for rows in evaluated.values()], least)
-        left_out = few | (np.arange(len(own)) == own.unknown)
-        found.append(ComparedGroups(attribute, own, left_out))
-        compared = len(own) - int(left_out.sum())
+    comparisons, sentences = [], []
+    for attribute, division in divisions.items():
+        sizes = {part: _count_rows(division, rows) for part, rows in evaluated.items()}
+        unknown = np.arange(len(division)) == division.unknown
+        left_out = few_rows(list(sizes.values()), least) | unknown
+        comparisons.append(ComparedGroups(attribute, division, left_out))
+        compared = len(division) - int(left_out.sum())
         if compared > MOST_GROUPS:
             raise ValueError(
                 f"`data.protected` makes {compared} groups, too many to compare: cut numbers into a few, for "
                 'example by "age>=50".'
             )
-        told = _told(own, left_out, evaluated, least)
+        small = [
+            f"{division.names[group]} ({', '.join(f'{part} {sizes[part][group]}' for part in sizes)})"
+            for group in np.flatnonzero(left_out & ~unknown)
+        ]
+        sentence = ""
+        if small:
+            subject = "1 group has" if len(small) == 1 else f"{len(small)} groups have"
+            where, names = " or the ".join(evaluated), list_names(small)
+            sentence = f"{subject} fewer than {least} rows and less than 1 % of the {where} part: {names}"
         if left_out.any() and compared < 2:
             raise ValueError(
-                f"{told or 'The group of some rows is unknown'}, and fewer than two groups are left to "
+                f"{sentence or 'The group of some rows is unknown'}, and fewer than two groups are left to "
                 "compare: merge groups, or lower `data.min_group_size`."
             )
-        sentences.append(told)
-    for told in filter(None, sentences):
-        warn_user(f"{told}: ratios leave them out. `data.min_group_size` sets the size.")
-    return tuple(found)
-
-
-def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Integers], least: int) -> str:
-    """Name the small groups, as the beginning of a sentence; empty without any."""
-    sizes = {part: _count_rows(groups, rows) for part, rows in evaluated.items()}
-    small = [group for group in np.flatnonzero(left_out) if group != groups.unknown]
-    if not small:
-        return ""
-    names = [
-        f"{groups.names[group]} ({', '.join(f'{part} {counts[group]}' for part, counts in sizes.items())})"
-        for group in small
-    ]
-    subject = "1 group has" if len(small) == 1 else f"{len(small)} groups have"
-    where = " or the ".join(evaluated)
-    return f"{subject} fewer than {least} rows and less than 1 % of the {where} part: {list_names(names)}"
-
-
-def _source(config: Config) -> pa.Table:
-    if config.data.given:
-        raise ValueError(
-            "`data.given` means that the data are passed in Python, but there are none: name a `path`."
-        )
-    if config.data.path is not None:
-        return read_table(Path(config.data.path))
-    frame = make_account_fraud(config.data.rows, config.data.variant, random_state=config.seed)
-    return pa.Table.from_pandas(frame, preserve_index=False)
+        sentences.append(sentence)
+    for sentence in filter(None, sentences):
+        warn_user(f"{sentence}: ratios leave them out. `data.min_group_size` sets the size.")
+    return tuple(comparisons)
 
 
 def _check_column(there: Sequence[str], name: str) -> None:
@@ -407,34 +389,36 @@ def _check_column(there: Sequence[str], name: str) -> None:
 
 def _matching(there: Sequence[str], wanted: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
     """Return the columns that are named, or that match a shell pattern such as ``age_*``, `among` some."""
-    found: list[str] = []
+    names: list[str] = []
     for name in wanted:
         if name in there or not is_pattern(name):
             _check_column(there, name)
-            found.append(name)
+            names.append(name)
             continue
         matches = names_like(name, there if among is None else among)
         if not matches:
             raise ValueError(f"No column matches {name!r}{closest_names(name, there)}")
-        found += matches
-    return list(dict.fromkeys(found))
+        names += matches
+    return list(dict.fromkeys(names))
 
 
-def _positive(table: pa.Table, about: DataConfig, target: Expression) -> tuple[Bools, tuple[Any, Any]]:
+def _positive(table: pa.Table, settings: DataConfig, target: Expression) -> tuple[Bools, tuple[Any, Any]]:
     """Mark the rows of the positive label, by default the larger; return both labels, too."""
-    column = column_from(about.target, target.read(table, named=False))
+    column = column_from(settings.target, target.read(table, named=False))
     codes, entries = column.encode()
     missing = int((codes < 0).sum())
     if missing:
-        raise ValueError(f"The target {about.target!r} is missing in {missing:,} rows: drop or label them.")
+        raise ValueError(
+            f"The target {settings.target!r} is missing in {missing:,} rows: drop or label them."
+        )
     if len(entries) != 2:
         shown = ", ".join(repr(column.label_of(entry)) for entry in entries[:5])
         raise ValueError(
-            f"The target {about.target!r} must hold two labels, got {len(entries)} "
+            f"The target {settings.target!r} must hold two labels, got {len(entries)} "
             f"({shown}{', ...' if len(entries) > 5 else ''}): models need true and false positives."
         )
     labels = [column.label_of(entry) for entry in entries]
-    code = positive_code(labels, about.positive, "data.positive")
+    code = positive_code(labels, settings.positive, "data.positive")
     positive = 1 if code is None else code
     return codes == code, (labels[1 - positive], labels[positive])
 
@@ -464,22 +448,11 @@ def _split(
     if split.column is None:
         shares = [getattr(split, part)[0] for part in PARTS]
         return split_at_random(cells, shares, generator, blocks)
-    parts = _split_by_column(table, split)
-    if isinstance(split.validation, float) and split.validation > 0:
-        rows = parts["train"]
-        own = None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1]
-        drawn = split_at_random(cells[rows], [1 - split.validation, split.validation], generator, own)
-        parts |= {part: rows[drawn[part]] for part in ("train", "validation")}
-    return parts
-
-
-def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Integers]:
-    """Return the rows of every part by the values of a column."""
-    values = table.column(str(split.column)).to_pandas()
+    values = table.column(split.column).to_pandas()
     parts = {}
     for part in PARTS:
-        given = getattr(split, part)
-        wanted: Sequence[Any] = given if isinstance(given, tuple) else ()
+        wanted = getattr(split, part)
+        wanted = wanted if isinstance(wanted, tuple) else ()
         for position, value in enumerate(wanted):
             if not (values == value).any():
                 there = list_names(sorted(map(repr, values.unique().tolist())), most=10)
@@ -488,6 +461,12 @@ def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Integers]
                     f"{there}."
                 )
         parts[part] = np.flatnonzero(values.isin(wanted).to_numpy())
+    if isinstance(split.validation, float) and split.validation > 0:
+        rows, shares = parts["train"], [1 - split.validation, split.validation]
+        if blocks is not None:
+            blocks = np.unique(blocks[rows], return_inverse=True)[1]
+        drawn = split_at_random(cells[rows], shares, generator, blocks)
+        parts |= {part: rows[drawn[part]] for part in ("train", "validation")}
     return parts
 
 
@@ -511,34 +490,20 @@ def split_at_random(
     return {part: np.flatnonzero(dealt == number) for number, part in enumerate(PARTS)}
 
 
-def _check_parts(parts: dict[str, Integers], positive: npt.NDArray[np.bool_], config: Config) -> None:
-    """Check that models can be trained and measured on the parts."""
-    for part, rows in parts.items():
-        if not len(rows) and (part != "validation" or config.split.has_validation):
-            raise ValueError(f"The {part} part has no rows: {_remedy(part, config)}.")
-        if len(rows) and len(np.unique(positive[rows])) < 2:
-            label = "positives" if positive[rows].all() else "negatives"
-            raise ValueError(
-                f"The {part} part ({len(rows):,} rows) holds only {label} of {config.data.target!r}: "
-                f"{_remedy(part, config)}."
-            )
-
-
 def _remedy(part: str, config: Config) -> str:
     """State where the rows of a part come from, and how to change them."""
-    split, given = config.split, getattr(config.split, part)
+    split, setting = config.split, getattr(config.split, part)
     if split.method == GIVEN:
         return "pass other rows for it"
     together = ""
-    if config.data.groups is not None and (split.column is None or isinstance(given, float)):
+    if config.data.groups is not None and (split.column is None or isinstance(setting, float)):
         together = f" (rows of equal {config.data.groups!r}, `data.groups`, stay together)"
     if split.column is None:
-        return f"`split.{part}` is {given[0]:g} of the rows{together}; give it a larger share"
-    if isinstance(given, float):
-        return (
-            f"`split.validation` is {given:g} of the rows of `split.train`{together}; give it a larger share"
-        )
-    values = list_names([repr(value) for value in given])
+        return f"`split.{part}` is {setting[0]:g} of the rows{together}; give it a larger share"
+    if isinstance(setting, float):
+        of = f"`split.validation` is {setting:g} of the rows of `split.train`"
+        return f"{of}{together}; give it a larger share"
+    values = list_names([repr(value) for value in setting])
     return f"`split.{part}` names the rows whose {split.column!r} is {values}; name other values"
 
 

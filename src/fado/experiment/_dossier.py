@@ -69,16 +69,18 @@ def dossier_content(
             if not any(np.array_equal(model.decisions[part], other.decisions[part]) for other in models):
                 models.append(model)
     parts = [name for name in ("validation", "test") if len(data.parts[name])]
+    line = next(iter(lines.values())) if len(lines) == 1 else 1.0
+    known = np.isfinite(rates) & np.isfinite(shares)
     return {
-        "required": tell_lines(lines),
+        "asked": tell_lines(lines),
         "lines": dict(lines),
         "budget": str(results.config.evaluation.budget),
         "confidence": confidence,
         "chosen_on": part,
         "parts": {name: len(data.parts[name]) for name in ("train", *parts)},
         "target": data.positive_label,
-        "models": [_told(model, used, data, parts, lines, confidence) for model in models],
-        "points": _points(rates, shares, lines),
+        "models": [_described(model, used, data, parts, lines, confidence) for model in models],
+        "points": np.column_stack([rates[known], shares[known] * line]).tolist(),
         "searched": _searched(results, fits, rates),
         "further": _further(results, rates, shares, base, losses),
     }
@@ -109,10 +111,10 @@ def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: An
     scores = {
         name: _scores_of(in_use, data, name) for name in ("validation", "test") if len(data.parts[name])
     }
-    own = data.part(part)
+    rows = data.part(part)
     # like all others: rates at different budgets could not be compared
-    threshold = float(results.config.evaluation.budget.threshold(own.positive, scores[part], own.weights))
-    decisions = {name: predicted_positive(found, threshold) for name, found in scores.items()}
+    threshold = float(results.config.evaluation.budget.threshold(rows.positive, scores[part], rows.weights))
+    decisions = {name: predicted_positive(numbers, threshold) for name, numbers in scores.items()}
     about = {} if getattr(in_use, "threshold_", None) is None else {"threshold_in_use": in_use.threshold_}
     return _Model(f"In use: {type(in_use).__name__}", about, threshold, decisions)
 
@@ -159,13 +161,16 @@ def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
     return _Model(title, simplify(settings.to_dict()), threshold, decisions)
 
 
-def _rate(model: _Model, data: Data, part: str) -> float:
-    own = data.part(part)
-    weights = None if own.weights is None else own.weights[own.positive]
-    return float(np.average(model.decisions[part][own.positive], weights=weights))
+def _rate(model: _Model, data: Data, part: str, *, positive: bool = True) -> float:
+    """Return the true-positive rate of a model on a part, or its false-positive rate."""
+    rows = data.part(part)
+    mask = rows.positive if positive else ~rows.positive
+    return float(
+        np.average(model.decisions[part][mask], weights=None if rows.weights is None else rows.weights[mask])
+    )
 
 
-def _told(
+def _described(
     model: _Model,
     used: _Model,
     data: Data,
@@ -174,28 +179,23 @@ def _told(
     confidence: float,
 ) -> dict[str, Any]:
     """Describe a model on every part: rates and ratios with intervals, and its cost against that in use."""
-    told: dict[str, Any] = {
-        "title": model.title,
-        "about": model.about,
-        "threshold": model.threshold,
-        "parts": {},
-    }
+    by_part = {}
     for part in parts:
-        own = data.part(part)
+        rows = data.part(part)
         report = audit(
-            own.positive,
+            rows.positive,
             model.decisions[part].astype(int),
-            sensitive_features={"group": own.groups.by_row},
-            unknown=None if own.groups.unknown is None else own.groups.titles[own.groups.unknown],
-            sample_weight=own.weights,
+            sensitive_features={"group": rows.groups.by_row},
+            unknown=None if rows.groups.unknown is None else rows.groups.titles[rows.groups.unknown],
+            sample_weight=rows.weights,
             min_group_size=data.min_group_size,
             confidence=confidence,
         ).to_dict()
-        weights = np.ones(len(own.positive)) if own.weights is None else own.weights
-        change = (model.decisions[part].astype(float) - used.decisions[part])[own.positive]
-        mean = float(np.average(change, weights=weights[own.positive]))
-        squares = weights[own.positive] ** 2 @ (change - mean) ** 2
-        told["parts"][part] = {
+        weights = np.ones(len(rows.positive)) if rows.weights is None else rows.weights
+        weights = weights[rows.positive]
+        change = (model.decisions[part].astype(float) - used.decisions[part])[rows.positive]
+        mean = float(np.average(change, weights=weights))
+        by_part[part] = {
             "groups": [
                 {name: line[name] for name in ("group", "rows", "positives", "compared", "reason")}
                 | {rate: [line[f"{rate}{end}"] for end in ("", "_low", "_high")] for rate in _RATES}
@@ -208,19 +208,10 @@ def _told(
             },
             "tpr": _rate(model, data, part),
             "tpr_change": mean,
-            "tpr_change_error": float(np.sqrt(squares) / weights[own.positive].sum()),
-            "fpr": float(np.average(model.decisions[part][~own.positive], weights=weights[~own.positive])),
+            "tpr_change_error": float(np.sqrt(weights**2 @ (change - mean) ** 2) / weights.sum()),
+            "fpr": _rate(model, data, part, positive=False),
         }
-    return told
-
-
-def _points(rates: Floats, shares: Floats, lines: Mapping[str, float]) -> list[list[float]]:
-    """Return the true-positive rate and the ratio of every model that could be returned."""
-    line = next(iter(lines.values())) if len(lines) == 1 else 1.0
-    known = np.isfinite(rates) & np.isfinite(shares)
-    return [
-        [float(rate), float(share * line)] for rate, share in zip(rates[known], shares[known], strict=True)
-    ]
+    return {"title": model.title, "about": model.about, "threshold": model.threshold, "parts": by_part}
 
 
 def _searched(results: Results, fits: int, rates: Floats) -> dict[str, Any]:
@@ -257,7 +248,7 @@ def _further(
     return {"models": len(best), "gained": gained, "at_most": at_most, "within": max(less)}
 
 
-def expected_gain(found: Sequence[float]) -> tuple[float, float]:
+def expected_gain(drawn: Sequence[float]) -> tuple[float, float]:
     """Return the expected gain of the second half of some random draws, and a bound for as many again.
 
     The expected maximum of n draws is concave in n. For random halves of the draws it can be computed, and so
@@ -271,7 +262,7 @@ def expected_gain(found: Sequence[float]) -> tuple[float, float]:
     >>> round(gained, 3), round(at_most, 3)
     (0.667, 1.333)
     """
-    ordered, count = np.sort(found), len(found)
+    ordered, count = np.sort(drawn), len(drawn)
     half = count // 2
     chances = np.array([comb(place, half - 1) / comb(count, half) for place in range(count)])
     gained = float(ordered[-1] - chances @ ordered)

@@ -20,7 +20,7 @@ from fado.experiment._results import Results
 from fado.experiment._results_page import results_shown, write_report
 from fado.experiment._store import Store
 from fado.experiment._training import Measuring, Trainer
-from fado.experiment._trial import DONE, UNTOUCHED, Trial
+from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import intervention_entries
 from fado.metrics import predicted_positive
 from fado.models import ChosenModel, Facts, GroupRates, Part, summarize_columns
@@ -78,10 +78,9 @@ class Frontier:
         self._estimator = estimator
 
     def __repr__(self) -> str:
-        models, fits = (
-            f"{count:,} {what}{'' if count == 1 else 's'}"
-            for count, what in ((len(self.frame), "model"), (self._fits, "fit"))
-        )
+        n_models = len(self.frame)
+        models = f"{n_models:,} model{'' if n_models == 1 else 's'}"
+        fits = f"{self._fits:,} fit{'' if self._fits == 1 else 's'}"
         return f"Frontier of {models} in {fits}, for {' and '.join(self.lines)}"
 
     def _repr_html_(self) -> str:
@@ -180,9 +179,9 @@ class Frontier:
         """
         lines, notes = self._lines(at_least), []
         if len(lines) > 1:
-            asked = " and ".join(f"{ratio} {line:g}" for ratio, line in lines.items())
+            required = " and ".join(f"{ratio} {line:g}" for ratio, line in lines.items())
             notes.append(
-                f"The search is for models that reach all of {asked}. This page selects by one ratio at a "
+                f"The search is for models that reach all of {required}. This page selects by one ratio at a "
                 "time, and may select another model than that of the card."
             )
         write_report(self.results, Path(path), self.ratio, lines[self.ratio], notes)
@@ -227,7 +226,6 @@ class Frontier:
 
 
 DRAWS = 200
-_TITLES = {"train": "training"}
 
 
 def train_choice(
@@ -236,22 +234,41 @@ def train_choice(
     """Train the selected model again, measure it on all parts, and collect the facts for its card."""
     config, trials = results.config, store.trials
     trial = trials[choice.row]
-    trainer = Trainer(data, config, _valuations(store, trial), estimator=estimator)
+    valuations = {}
+    if "algorithm" in trial.settings:
+        values = store.values(trial.settings["algorithm"])
+        valuations = {trial.settings["algorithm"]: values} if isinstance(values, Valuation) else {}
+    trainer = Trainer(data, config, valuations, estimator=estimator)
     scorer, scores = trainer.scorer(trial)
-    measuring = _measuring(config, data, choice.confidence)
+    # measured like the frame, but at the threshold of the model
+    evaluation = replace(
+        config.evaluation, threshold="validation", bootstrap=config.evaluation.bootstrap or DRAWS, metrics=()
+    )
+    measuring = Measuring.of(data, replace(config, evaluation=evaluation))
+    if choice.confidence is not None:  # of each end of an interval
+        measuring = replace(measuring, confidence=2 * choice.confidence - 1)
     after, measured = _by_part(measuring, scores, trial.fit)
-    untouched = baseline_row(results, choice.lines) if config.evaluation.keep_scores else None
     before: dict[str, Floats] = {}
     measured_before: dict[str, dict[str, float]] = {}
-    if untouched is not None:
-        fit = trials[untouched].fit
+    baseline = baseline_row(results, choice.lines) if config.evaluation.keep_scores else None
+    if baseline is not None:
+        fit = trials[baseline].fit
         before, measured_before = _by_part(measuring, store.all_scores(fit), fit)
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
     measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
-    name = config.models.estimator
-    if estimator is not None:
-        name = type(estimator).__name__
     titles = dict(zip(data.groups.names, data.groups.titles, strict=True))
+    rates = []
+    for part in after:
+        rows = data.part(part)
+        rates += GroupRates.of(
+            part,
+            rows.positive,
+            rows.groups,
+            predicted_positive(after[part], measured[part]["threshold"]),
+            predicted_positive(before[part], measured_before[part]["threshold"]) if before else None,
+            rows.weights,
+            measuring.confidence,
+        )
     facts = Facts(
         target=config.data.target,
         protected=config.data.protected,
@@ -264,7 +281,9 @@ def train_choice(
         chosen_on=first,
         confidence=choice.confidence,
         why=choice.reason,
-        estimator=name.rpartition(".")[2],
+        estimator=config.models.estimator.rpartition(".")[2]
+        if estimator is None
+        else type(estimator).__name__,
         parameters=dict(trial.parameters),
         intervention="" if trial.intervention == UNTOUCHED.intervention else trial.intervention,
         settings=dict(trial.settings),
@@ -272,25 +291,13 @@ def train_choice(
         models=choice.tried,
         chosen=choice.sentence,
         parts=[
-            Part.of(_TITLES.get(name, name), data.positive[rows], data.part(name).groups)
+            Part.of("training" if name == "train" else name, data.positive[rows], data.part(name).groups)
             for name, rows in data.parts.items()
             if len(rows)
         ],
         measured=measured,
         before=measured_before,
-        rates=[
-            own
-            for part in after
-            for own in GroupRates.of(
-                part,
-                data.positive[data.parts[part]],
-                data.part(part).groups,
-                predicted_positive(after[part], measured[part]["threshold"]),
-                predicted_positive(before[part], measured_before[part]["threshold"]) if before else None,
-                data.part(part).weights,
-                measuring.confidence,
-            )
-        ],
+        rates=rates,
         left_out=[titles.get(entry["group"], entry["group"]) for entry in results.left_out],
         min_group_size=config.data.min_group_size,
         seed=config.seed,
@@ -306,31 +313,17 @@ def train_choice(
     )
 
 
-def _measuring(config: Config, data: Data, confidence: float | None) -> Measuring:
-    """Measure like the frame, but at the threshold of the model."""
-    evaluation = replace(
-        config.evaluation, threshold="validation", bootstrap=config.evaluation.bootstrap or DRAWS, metrics=()
-    )
-    measuring = Measuring.of(data, replace(config, evaluation=evaluation))
-    # each end of an interval is as sure as was asked
-    return measuring if confidence is None else replace(measuring, confidence=2 * confidence - 1)
-
-
 def _by_part(
     measuring: Measuring, scores: Floats, fit: str
 ) -> tuple[dict[str, Floats], dict[str, dict[str, float]]]:
     """Return the scores of validation rows, if any, and of test rows, with their metrics."""
     cut, measured = measuring.n_validation, measuring.measure(scores, fit)
     by_part = {"validation": scores[:cut], "test": scores[cut:]} if cut else {"test": scores}
-    told = {
-        part: {
-            name.removeprefix(f"{part}_"): value
-            for name, value in measured.items()
-            if name.startswith(f"{part}_")
-        }
-        for part in by_part
+    prefixed = {part: [name for name in measured if name.startswith(f"{part}_")] for part in by_part}
+    return by_part, {
+        part: {name.removeprefix(f"{part}_"): measured[name] for name in names}
+        for part, names in prefixed.items()
     }
-    return by_part, told
 
 
 def fit_best_of(
@@ -355,8 +348,8 @@ def fit_best_of(
         if choice is None or not choice.reached:
             return None
         done = results.frame["intervention"][results.frame["status"] == DONE]
-        changing = [entry.name for entry in intervention_entries() if entry.changes_scores]
-        fits = int((~done.isin(changing)).sum())
+        changed = [entry.name for entry in intervention_entries() if entry.changes_scores]
+        fits = int((~done.isin(changed)).sum())
         return train_choice(results, choice, rows, store, estimator=estimator, fits=fits)
 
 
@@ -371,9 +364,3 @@ def _check_estimator(config: Config, estimator: Any) -> None:
             f"The experiment was run with an estimator that was passed in Python, {name!r}: pass it again, "
             "as `estimator`."
         )
-
-
-def _valuations(store: Store, trial: Trial) -> dict[str, Valuation]:
-    asked = [trial.settings["algorithm"]] if "algorithm" in trial.settings else []
-    found = {algorithm: store.values(algorithm) for algorithm in asked}
-    return {algorithm: own for algorithm, own in found.items() if isinstance(own, Valuation)}

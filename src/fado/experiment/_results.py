@@ -26,7 +26,7 @@ from fado.experiment._results_page import (
     notes_of,
     points_of,
     results_shown,
-    tell_lacking,
+    warn_of_lacking,
     write_report,
 )
 from fado.experiment._store import Store
@@ -117,7 +117,7 @@ class Results:
         store : path-like
             The directory of the store. A warning names what the experiment used and is not registered here.
         """
-        tell_lacking(results := cls.of_store(store), store)
+        warn_of_lacking(results := cls.of_store(store), store)
         return results
 
     @classmethod
@@ -143,8 +143,8 @@ class Results:
 
     def __repr__(self) -> str:
         counts = self.frame["status"].value_counts()
-        told = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-        return f"Results of {len(self.frame):,} models ({told})"
+        statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+        return f"Results of {len(self.frame):,} models ({statuses})"
 
     def _repr_html_(self) -> str:
         return results_shown(repr(self), self, RATIO_NAMES[0])
@@ -160,12 +160,12 @@ class Results:
 
         It has ``group``, ``attribute`` (None if attributes are combined), and the number of rows per part.
         """
-        found: dict[tuple[Any, str], dict[str, Any]] = {}
+        groups: dict[tuple[Any, str], dict[str, Any]] = {}
         for entry in self.summary:
             if entry.get("left_out"):
                 about = {"group": entry["group"], "attribute": entry["attribute"]}
-                found.setdefault((entry["attribute"], entry["group"]), about)[entry["part"]] = entry["rows"]
-        return list(found.values())
+                groups.setdefault((entry["attribute"], entry["group"]), about)[entry["part"]] = entry["rows"]
+        return list(groups.values())
 
     @property
     def notes(self) -> list[str]:
@@ -284,7 +284,7 @@ class Results:
 
         chosen = chosen_rows(self, metric, at_least, attribute)
         shown = {"tpr": "test_tpr", "ratio": f"test_{ratio_name(metric, attribute)}"}
-        shown |= {ratio_name("ratio", own): f"test_{ratio_name(metric, own)}" for own in self.attributes}
+        shown |= {ratio_name("ratio", name): f"test_{ratio_name(metric, name)}" for name in self.attributes}
         table = pd.DataFrame(
             {
                 "intervention": chosen["intervention"],
@@ -333,15 +333,13 @@ class Results:
         comparable = ~np.isnan(points).any(axis=1) & is_whole(self.frame)
         models, count = self.frame["model"].to_numpy(), self.config.models.count
         draws = np.random.default_rng(self.config.seed).integers(0, count, size=(n_boot, count))
-        found = {}
+        table = {}
         for name in self.interventions:
-            own = (self.frame["intervention"] == name).to_numpy() & comparable
-            mine, of_model = points[own], models[own]
-            areas = [hypervolume(mine[np.isin(of_model, draw)]) for draw in draws]
-            low = np.quantile(areas, 0.025) if areas else np.nan
-            area = hypervolume(mine)
-            found[name] = {"hypervolume": area, "low": low, "high": area, "models": int(own.sum())}
-        return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
+            rows = (self.frame["intervention"] == name).to_numpy() & comparable
+            areas = [hypervolume(points[rows][np.isin(models[rows], draw)]) for draw in draws]
+            low, area = np.quantile(areas, 0.025) if areas else np.nan, hypervolume(points[rows])
+            table[name] = {"hypervolume": area, "low": low, "high": area, "models": int(rows.sum())}
+        return pd.DataFrame.from_dict(table, orient="index").rename_axis("intervention")
 
     def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
         """Draw the landscape: a chart of all models on test data, as in the paper; its title says so.
@@ -399,9 +397,10 @@ class Results:
         self._check_attribute(attribute)
         names = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
         points = self.frame[names].to_numpy(dtype=np.float64, copy=True)
-        spent = [own for own in ("fpr", "selection_rate", "selected") if f"{part}_{own}" in self.frame]
-        budget, told = self.config.evaluation.budget, self.frame[[f"{part}_{own}" for own in spent]]
-        kept = [budget.kept(dict(zip(spent, row, strict=True))) for row in told.to_numpy(dtype=np.float64)]
+        budget = self.config.evaluation.budget
+        spent = [name for name in ("fpr", "selection_rate", "selected") if f"{part}_{name}" in self.frame]
+        rows = self.frame[[f"{part}_{name}" for name in spent]].to_numpy(dtype=np.float64)
+        kept = [budget.kept(dict(zip(spent, row, strict=True))) for row in rows]
         comparable = np.array(kept, dtype=np.bool_) & (self.frame["status"] == DONE).to_numpy()
         points[~comparable | np.isnan(points).any(axis=1)] = np.nan
         return points

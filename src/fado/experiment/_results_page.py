@@ -18,7 +18,7 @@ from fado.experiment._config import ratio_name
 from fado.experiment._frame import is_whole, parameter_columns, parts_of
 from fado.experiment._metrics import metric_names
 from fado.experiment._trial import DONE, UNTOUCHED
-from fado.interventions import Entry, intervention_entries
+from fado.interventions import intervention_entries
 from fado.metrics import RATES, RATIO_NAMES, RATIO_TITLES, best_first, pareto_frontier
 from fado.reporting import render_page, select_points, shown_table, tabulate_points
 
@@ -98,10 +98,13 @@ def report_content(
         "models": f"{len(results.frame):,}",
         "statuses": _statuses(results.frame),
         "notes": [*results.notes, *notes],
-        "errors": _errors(results),
+        "errors": _errors(results.frame),
         "chosen_on": results.chosen_on,
         "first_looks": not is_whole(results.frame).all(),
-        "looks": _looks(results),
+        "looks": [
+            look | {"statuses": _statuses(results.frame[results.frame["intervention"] == look["name"]])}
+            for look in looks_of(results.frame)
+        ],
         "marks": describe_marks(results.frame),
         "titles": [RATIO_TITLES[metric] for metric in ratios],
         "attributes": [attribute or ALL for attribute in attributes],
@@ -121,7 +124,7 @@ def points_of(results: Results, metric: str, attribute: str | None) -> list[dict
     """Return the points of one landscape on test data, for a chart."""
     ratio = ratio_name(metric, attribute)
     table = tabulate_points(
-        _with_settings(results),
+        results.frame.assign(settings=describe_settings(results.frame)),
         [{"ratio": ratio, "frontiers": {"test": [results.on_frontier(metric, attribute=attribute)]}}],
         setting_columns=["settings"],
         model_columns=parameter_columns(results.frame),
@@ -129,10 +132,6 @@ def points_of(results: Results, metric: str, attribute: str | None) -> list[dict
         barred={"test": _barred(results, [(metric, attribute)], "test")},
     )
     return select_points(table, 0)
-
-
-def _with_settings(results: Results) -> pd.DataFrame:
-    return results.frame.assign(settings=describe_settings(results.frame))
 
 
 def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
@@ -146,7 +145,7 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
     rows = rates.sort_values(ascending=False, kind="stable").index.to_numpy()
     columns = [f"{part}_{name}{end}" for part in parts for name in _measured(frame) for end in ENDS]
     return tabulate_points(
-        _with_settings(results),
+        results.frame.assign(settings=describe_settings(results.frame)),
         [
             {
                 "ratio": ratio_name(*view),
@@ -166,8 +165,8 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
 
 def _barred(results: Results, views: Sequence[View], part: str) -> Any:
     """Mark the rows that cannot be compared in any view: over the budget, not done, or undefined."""
-    points = [results.comparable_points(metric, part, attribute=own)[:, 1] for metric, own in views]
-    return np.isnan(points).all(axis=0)
+    ratios = [results.comparable_points(metric, part, attribute=name)[:, 1] for metric, name in views]
+    return np.isnan(ratios).all(axis=0)
 
 
 def _choices(results: Results, view: View, rows: Any) -> list[dict[str, Any]]:
@@ -191,8 +190,8 @@ def _choices(results: Results, view: View, rows: Any) -> list[dict[str, Any]]:
 
 def _frontiers(results: Results, view: View, part: str) -> list[Any]:
     """Mark two frontiers: of the models whose decisions need no group, and of those that need it."""
-    needing = [look["name"] for look in looks_of(results.frame) if look["needs_group"]]
-    needs = results.frame["intervention"].isin(needing).to_numpy()
+    names = [look["name"] for look in looks_of(results.frame) if look["needs_group"]]
+    needs = results.frame["intervention"].isin(names).to_numpy()
     fronts = []
     for mask in (~needs, needs):
         points = results.comparable_points(view[0], part, attribute=view[1])
@@ -229,23 +228,13 @@ def _statuses(frame: pd.DataFrame) -> list[str]:
     return [f"{count:,} {name}" for name, count in frame["status"].value_counts().items()]
 
 
-def _looks(results: Results) -> list[dict[str, Any]]:
-    """Return the marks of interventions, each with the statuses of its models."""
-    frame = results.frame
-    return [
-        look | {"statuses": _statuses(frame[frame["intervention"] == look["name"]])}
-        for look in looks_of(frame)
-    ]
-
-
-def _errors(results: Results) -> list[dict[str, Any]]:
-    told = results.frame.dropna(subset=["error"])
-    counts = told.groupby(["intervention", "status", "error"], sort=False).size().reset_index(name="models")
+def _errors(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    failed = frame.dropna(subset=["error"])
+    counts = failed.groupby(["intervention", "status", "error"], sort=False).size().reset_index(name="models")
     counts = counts.sort_values("models", ascending=False, kind="stable")
-    return [
-        {str(name): value for name, value in row.items()} | {"models": f"{row['models']:,}"}
-        for row in counts.to_dict("records")
-    ]
+    counts = counts.assign(models=[f"{count:,}" for count in counts["models"]])
+    records: Any = counts.to_dict("records")
+    return list(records)
 
 
 def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
@@ -271,16 +260,16 @@ def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, An
 
 def _groups(summary: list[dict[str, Any]], *, left_out: bool) -> list[dict[str, Any]]:
     """Return the rows and positive rates of groups in every part, without numbers of very small groups."""
-    found: dict[tuple[Any, str], dict[str, Any]] = {}
+    groups: dict[tuple[Any, str], dict[str, Any]] = {}
     for entry in summary:
         if bool(entry.get("left_out")) is left_out:
-            own = found.setdefault((entry.get("attribute"), entry["group"]), {"group": entry["group"]})
+            group = groups.setdefault((entry.get("attribute"), entry["group"]), {"group": entry["group"]})
             enough = entry["rows"] >= FEW
-            own[entry["part"]] = {
+            group[entry["part"]] = {
                 "rows": f"{entry['rows']:,}" if enough else f"fewer than {FEW}",
                 "rate": _shown(entry["positives"] / entry["rows"], 4) if enough else "",
             }
-    return list(found.values())
+    return list(groups.values())
 
 
 def _shown(number: Any, digits: int = 3) -> str:
@@ -327,20 +316,19 @@ def describe_marks(frame: pd.DataFrame) -> str:
     shapes: dict[str, dict[str, None]] = {}
     for entry in intervention_entries():
         if entry.name in there:
-            shapes.setdefault(_family(entry), {})[_PLURALS.get(entry.shape, f"{entry.shape}s")] = None
-    told = [
-        f"{' and '.join(own)}{'' if place else ' are'} {family}"
-        for place, (family, own) in enumerate(shapes.items())
+            if entry.changes_scores:
+                family = "changed scores"
+            elif not entry.uses_values:
+                family = "baselines"
+            else:
+                family = "sampling" if entry.kind.changes == "rows" else "reweighing"
+            plural = _PLURALS.get(entry.shape, f"{entry.shape}s")
+            shapes.setdefault(family, {})[plural] = None
+    phrases = [
+        f"{' and '.join(plurals)}{'' if place else ' are'} {family}"
+        for place, (family, plurals) in enumerate(shapes.items())
     ]
-    return ", ".join(told).capitalize()
-
-
-def _family(entry: Entry) -> str:
-    if entry.changes_scores:
-        return "changed scores"
-    if not entry.uses_values:
-        return "baselines"
-    return "sampling" if entry.kind.changes == "rows" else "reweighing"
+    return ", ".join(phrases).capitalize()
 
 
 def setting_columns(frame: pd.DataFrame) -> list[str]:
@@ -375,28 +363,29 @@ def describe_settings(frame: pd.DataFrame) -> list[str]:
 
 def notes_of(results: Results) -> list[str]:
     """State how many models an intervention on scores does not change, by line."""
-    changing = {entry.name for entry in intervention_entries() if entry.changes_scores}
+    names = [entry.name for entry in intervention_entries() if entry.changes_scores]
     done = results.frame[results.frame["status"] == DONE]
-    asked = done[done["intervention"].isin(changing)]
-    if asked.empty or "ratio" not in asked.columns:  # a plug-in on scores may have no ratio
+    changed = done[done["intervention"].isin(names)]
+    if changed.empty or "ratio" not in changed.columns:  # a plug-in on scores may have no ratio
         return []
-    asked = asked[asked["ratio"].notna()]
-    if "demand" in asked.columns:
-        asked = asked[asked["demand"].isna()]
-    metrics = [f"{results.chosen_on}_{name}" for name in ("threshold", "fpr", "tpr", *RATIO_NAMES)]
-    untouched = done[done["intervention"] == UNTOUCHED.intervention].set_index("model")[metrics]
+    changed = changed[changed["ratio"].notna()]
+    if "demand" in changed.columns:
+        changed = changed[changed["demand"].isna()]
+    part = results.chosen_on
+    metrics = [f"{part}_{name}" for name in ("threshold", "fpr", "tpr", *RATIO_NAMES)]
+    baselines = done[done["intervention"] == UNTOUCHED.intervention].set_index("model")[metrics]
     notes = []
-    for (name, ratio, line), rows in asked.groupby(["intervention", "ratio", "at_least"], sort=False):
+    for (name, ratio, line), rows in changed.groupby(["intervention", "ratio", "at_least"], sort=False):
         same = [
-            bool(row[f"{results.chosen_on}_{ratio}"] >= line)
+            bool(row[f"{part}_{ratio}"] >= line)
             for model, (_, row) in zip(rows["model"], rows[metrics].iterrows(), strict=True)
-            if model in untouched.index and untouched.loc[[model]].iloc[0].equals(row)
+            if model in baselines.index and baselines.loc[[model]].iloc[0].equals(row)
         ]
         for reach, what in ((True, "already reach"), (False, "cannot be moved closer to")):
             if n_models := same.count(reach):
                 notes.append(
                     f"{name}: {n_models:,} of {len(rows):,} models {what} a {ratio} of {line:g} on "
-                    f"{results.chosen_on} rows: their scores stay the same."
+                    f"{part} rows: their scores stay the same."
                 )
     return notes
 
@@ -412,16 +401,16 @@ def results_shown(title: str, results: Results, metric: str) -> str:
         return shown_table(title, [f"No model can be compared by {metric} yet."])
     chosen = frontier.iloc[:MOST]
     table = chosen[["intervention"]].assign(settings=describe_settings(chosen), model=chosen["model"])
-    for own in parts_of(results.config):
+    for measured in parts_of(results.config):
         for name in ("tpr", metric):
-            table[f"{own} {name}"] = chosen[f"{own}_{name}"]
-    told = [f"Models that no other beats in both true-positive rate and {metric} on {part} rows:"]
+            table[f"{measured} {name}"] = chosen[f"{measured}_{name}"]
+    lines = [f"Models that no other beats in both true-positive rate and {metric} on {part} rows:"]
     if len(frontier) > MOST:
-        told.append(f"The first {MOST} of {len(frontier):,}; `pareto` returns all.")
-    return shown_table(title, told, table)
+        lines.append(f"The first {MOST} of {len(frontier):,}; `pareto` returns all.")
+    return shown_table(title, lines, table)
 
 
-def tell_lacking(results: Results, store: str | os.PathLike[str]) -> None:
+def warn_of_lacking(results: Results, store: str | os.PathLike[str]) -> None:
     """Warn of what an experiment used and is not registered here."""
     where = f"The store {os.fspath(store)!r}"
     if results.lacking:

@@ -209,10 +209,10 @@ class GridProposer:
     @classmethod
     def of(cls, config: Config) -> GridProposer:
         """List the trials of a configuration."""
-        asked = config.models
-        models = draw_models(asked.space, asked.count, asked.seed)
-        if asked.estimator == LIGHTGBM and not asked.pipeline:  # others are seeded as they are fitted
-            models = [model | {"random_state": asked.seed} for model in models]
+        settings = config.models
+        models = draw_models(settings.space, settings.count, settings.seed)
+        if settings.estimator == LIGHTGBM and not settings.pipeline:  # others are seeded as they are fitted
+            models = [model | {"random_state": settings.seed} for model in models]
         return cls(tuple(_recipes(config)), tuple(models), len(config.data.protected))
 
     def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
