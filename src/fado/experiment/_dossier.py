@@ -72,7 +72,7 @@ def dossier_content(
     line = next(iter(lines.values())) if len(lines) == 1 else 1.0
     known = np.isfinite(rates) & np.isfinite(shares)
     return {
-        "asked": tell_lines(lines),
+        "required": tell_lines(lines),
         "lines": dict(lines),
         "budget": str(results.config.evaluation.budget),
         "confidence": confidence,
