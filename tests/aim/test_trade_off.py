@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_refused():
         (plain, y, {"group": group}, "keeps no probabilities: value the rows with"),
         (valuation, y, {"age": group}, "keeps no probabilities of 'age'; it keeps those of 'group'"),
         (valuation, y, {"group": group % 1}, "probabilities of 2 classes of 'group', and there are 1"),
-        (valuation, np.arange(N) % 3, {"group": group}, "must have two classes"),
+        (valuation, np.arange(N) % 3, {"group": group}, "needs a target of two classes"),
         (valuation, y[:-1], {"group": group}, "rows|length|entries"),
         (valuation, y, None, "`sensitive_features` is needed"),
     ):

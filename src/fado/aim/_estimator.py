@@ -24,7 +24,7 @@ from fado._typing import Floats
 from fado.aim._card import describe, with_figures, with_test_rows
 from fado.aim._choose import aim_scores, aim_student, default_student
 from fado.aim._folds import Folds
-from fado.aim._groups import check_both_labels, two_classes
+from fado.aim._groups import check_both_labels
 from fado.aim._lines import chance_of_showing, check_confidence, read_lines
 from fado.aim._weights import aim_weights
 from fado.engine import Scorer, weights_refused
@@ -289,7 +289,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             least_rows=2,
             warn_of_columns=True,
         )
-        labels = two_classes(problem)
+        labels = problem.binary_labels("AimedEstimator")
         if problem.sample_weight is not None:
             weighing = labels.is_positive[problem.sample_weight > 0]
             check_both_labels(weighing, f"rows with a positive weight (n_samples = {problem.n_rows} in all)")

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import COMPARE_TARGET, list_names, warn_user
+from fado._messages import list_names, warn_user
 from fado._typing import Bools, Floats
 from fado.tabular import (
     Groups,
-    Labels,
     Problem,
     Variable,
     group_rows,
@@ -132,23 +131,6 @@ def read_rows_apart(entries: Any, name: str, unknown: Any = None) -> Problem:
 def weights_of(problem: Problem) -> Floats:
     """Give how much each row counts."""
     return np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
-
-
-def two_classes(problem: Problem) -> Labels:
-    """Give a target of two classes, or refuse another."""
-    if problem.target.kind == "continuous":
-        raise ValueError(
-            f"`y` must have two classes and is continuous (Unknown label type): {COMPARE_TARGET}."
-        )
-    classes = problem.labels.classes
-    if len(classes) == 1:
-        raise ValueError(f"`y` must have two classes and has only one class, {classes[0]!r}.")
-    if len(classes) > 2:
-        raise ValueError(
-            f"`y` must have two classes and has {len(classes)}: {COMPARE_TARGET}. Only binary "
-            "classification is supported."
-        )
-    return problem.labels
 
 
 def check_both_labels(positive: Bools, what: str) -> None:

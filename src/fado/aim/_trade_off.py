@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fado._checks import seed_from
 from fado._typing import Floats
 from fado.aim._curve import Point, Rows, curve_points, decision_scores
-from fado.aim._groups import Attribute, find_attributes, two_classes, weights_of
+from fado.aim._groups import Attribute, find_attributes, weights_of
 from fado.aim._lines import Lines, check_confidence, read_lines
 from fado.metrics import Budget, predicted_positive
 from fado.tabular import MIN_GROUP_SIZE, Problem, check_min_group_size, group_rows, read_problem
@@ -132,7 +132,7 @@ def trade_off(
     )
     if not problem.protected:
         raise ValueError("`sensitive_features` is needed: without groups there is no ratio.")
-    two_classes(problem)
+    problem.binary_labels("A trade-off")
     attributes, _ = find_attributes(problem, None, "each", min_group_size)
     return trade_off_of(
         valuation,

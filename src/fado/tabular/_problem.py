@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import closest_names, warn_user
+from fado._messages import COMPARE_TARGET, closest_names, warn_user
 from fado.tabular._column import Column, column_from, is_frame, unknown_values
 from fado.tabular._suspects import warn_of_doubtful_columns
 from fado.tabular._table import Table
@@ -95,6 +95,18 @@ class Problem:
     def labels(self) -> Labels:
         """The target as classes; a target of other numbers is refused."""
         return labels_of(self.sources[0], self.pos_label)
+
+    def binary_labels(self, who: str) -> Labels:
+        """Return the labels of a target of two classes, or refuse another; `who` needs it."""
+        if self.target.kind == "continuous":
+            what = "`y` is continuous (Unknown label type)"
+        elif len(classes := self.labels.classes) == 2:
+            return self.labels
+        elif len(classes) == 1:
+            raise ValueError(f"{who} needs a target of two classes: `y` has only one class ({classes[0]!r}).")
+        else:
+            what = f"`y` has {len(classes)} classes (Only binary classification is supported.)"
+        raise ValueError(f"{who} needs a target of two classes, and {what}: {COMPARE_TARGET}.")
 
     @cached_property
     def groups(self) -> Groups:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_choice
-from fado._messages import COMPARE_TARGET, list_names, warn_user
+from fado._messages import list_names, warn_user
 from fado._typing import Bools, Floats
 from fado.metrics import RATIO_NAMES, RATIOS, Budget, measure, predicted_positive
 from fado.tabular import (
@@ -264,15 +264,7 @@ def effect_valuation(
 
 def read_validation_rows(problem: Problem, validation: Problem | None, who: str) -> ValidationRows:
     """Read the validation data: those that the user passes, or else all valued rows."""
-    if problem.target.kind == "continuous":
-        raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {COMPARE_TARGET}.")
-    labels = problem.labels
-    if len(labels.classes) != 2:
-        found = f"only one class ({labels.classes[0]!r})."
-        if len(labels.classes) > 2:
-            remedy = "Only binary classification is supported."
-            found = f"{len(labels.classes)}: {COMPARE_TARGET}. {remedy}"
-        raise ValueError(f"{who} needs a target of two classes, and `y` has {found}")
+    labels = problem.binary_labels(who)
     rows = problem if validation is None else validation
     positive, attributes = labels.is_positive, problem.protected
     if validation is not None:
