@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fado.cli._app import build_app
 from fado.metrics import Budget
-from fado.models import ChosenModel, Part, summarize_columns
+from fado.models import ChosenModel, GroupRates, summarize_columns
 from fado.tabular import column_from, group_rows, variable_from
 
 MODEL = chosen()
@@ -137,8 +137,8 @@ def summarized(**changes):
     """A model that knows its training columns, and which share of 600 validation rows it selected."""
     model, table = fitted()
     measured = {"validation": chosen(model).metrics_}
-    parts = [Part.of("validation", LATE, group_rows([variable_from(column_from("sex", SEX))]))]
-    changes = {"measured": measured, "parts": parts} | changes
+    groups = GroupRates.of("validation", LATE, group_rows([variable_from(column_from("sex", SEX))]))
+    changes = {"measured": measured, "groups": groups} | changes
     found = chosen(model, **changes)
     return ChosenModel(
         found.scorer,

@@ -15,7 +15,7 @@ def address(tmp_path_factory):
     model = chosen(
         measured={"test": TEST},
         before={"test": TEST},
-        rates=[GroupRates("test", name, 30, 10, RATES, RATES) for name in ("f", EVIL)],
+        groups=[GroupRates("test", name, 30, 10, RATES, RATES) for name in ("f", EVIL)],
         protected=[EVIL],
     )
     path = tmp_path_factory.mktemp("card") / "card.html"

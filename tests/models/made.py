@@ -6,7 +6,7 @@ from lightgbm import LGBMClassifier
 
 from fado.engine import Task, detach, engine_class
 from fado.metrics import Budget, measure
-from fado.models import ChosenModel, Facts, Part
+from fado.models import ChosenModel, Facts, GroupRates
 from fado.tabular import Table, Variable, column_from, group_rows, variable_from
 
 N = 600
@@ -47,7 +47,7 @@ def facts_of(**changes):
         "fits": 12,
         "models": 7,
         "chosen": "The highest true-positive rate of those above the line.",
-        "parts": [Part.of("training", LATE, groups)],
+        "groups": GroupRates.of("training", LATE, groups),
         "measured": {"validation": {"tpr": 0.5, "tpr_low": 0.4, "tpr_high": 0.6, "fpr_ratio": float("nan")}},
         "seed": 3,
     }

@@ -13,7 +13,7 @@ from tests.models.made import LATE, SEX, Stub, X, chosen, facts_of, fitted
 from fado import load_model
 from fado.engine import Schema
 from fado.metrics import Budget
-from fado.models import ChosenModel, Facts, GroupCount, GroupRates, Part
+from fado.models import ChosenModel, Facts, GroupRates
 from fado.models._card import card_content
 from fado.reporting import card_text, render_page
 from fado.tabular import Groups
@@ -74,8 +74,8 @@ def test_the_card_tells_what_is_known():
 def test_the_card_counts_rows_and_rates_by_group():
     groups = Groups(np.repeat([0, 1, 2], [40, 20, 9]), ("'a'", "'b'", "'c'"), ("a", "b", "c"))
     positive = np.arange(69) % 4 == 0
-    parts = [Part.of("training", positive, groups), Part("test", (GroupCount("a", 1_234, 617),))]
-    told = section(chosen(parts=parts).card(), "Data and groups")
+    counted = [*GroupRates.of("training", positive, groups), GroupRates("test", "a", 1_234, 617)]
+    told = section(chosen(groups=counted).card(), "Data and groups")
     assert "| a | 40 | 0.2500 | 1,234 | 0.5000 |" in told
     assert "| b | 20 | 0.2500 | 0 |  |" in told
     assert "| c | fewer than 10 |  | 0 |  |" in told
@@ -83,11 +83,11 @@ def test_the_card_counts_rows_and_rates_by_group():
 
 
 def test_numbers_of_a_few_people_are_kept_nowhere():
-    few = GroupCount("c", 9, 2)
-    assert (few.rows, few.positives) == (None, None)
-    facts = facts_of(parts=[Part("training", (few, GroupCount("d", 10, 0)))])
-    told = [list(own.values()) for own in facts.to_plain()["parts"][0]["groups"]]
-    assert told == [["c", None, None], ["d", 10, 0]]
+    few = GroupRates("training", "c", 9, 2, {"tpr": 0.5})
+    assert (few.rows, few.positives, few.after) == (None, None, {})
+    facts = facts_of(groups=[few, GroupRates("training", "d", 10, 0)])
+    told = [list(own.values()) for own in facts.to_plain()["groups"]]
+    assert told == [["training", "c", None, None], ["training", "d", 10, 0]]
     assert Facts.from_plain(json.loads(json.dumps(facts.to_plain()))).to_plain() == facts.to_plain()
 
 
@@ -128,7 +128,7 @@ def test_columns_that_determine_the_attribute_are_named():
 
 def test_models_of_arrays_and_budgets_of_other_kinds_read_well():
     model, _ = fitted(X[["debts"]].to_numpy())
-    text = chosen(model, budget=Budget("top_k", 500), measured={}, parts=[]).card()
+    text = chosen(model, budget=Budget("top_k", 500), measured={}, groups=[]).card()
     assert "1 column without names." in text
     assert "the 500 rows of highest score" in text
     assert "Nothing was measured." in text
@@ -155,12 +155,15 @@ NASTY = [
 
 
 def nasty_card(name):
-    parts = [Part("training", (GroupCount(name, 50, 5), GroupCount("b", 20, 3)))]
+    groups = [
+        GroupRates("training", name, 50, 5),
+        GroupRates("training", "b", 20, 3),
+        GroupRates(name, name, 50, 5, {"tpr": 0.5}, {"tpr": 0.4}),
+    ]
     facts = facts_of(
-        target=name, protected=[name], parts=parts, left_out=[name], chosen=name, why=name, reached=False,
+        target=name, protected=[name], groups=groups, left_out=[name], chosen=name, why=name, reached=False,
         estimator=name, parameters={name: name}, settings={name: name}, intervention=name,
         measured={name: {"tpr": 0.5}}, giveaways=[name], stated={"purpose": name, "date": name},
-        rates=[GroupRates(name, name, 50, 5, {"tpr": 0.5}, {"tpr": 0.4})],
     )  # fmt: skip
     return ChosenModel(chosen().scorer, classes=(name, "other"), threshold=0.5, metrics={}, facts=facts)
 
@@ -455,7 +458,7 @@ def test_before_and_after_of_every_group():
     positive, rows = np.arange(29) % 2 == 0, np.arange(29)
     rates = GroupRates.of("test", positive, groups, rows < 5, rows < 10)
     model = chosen(
-        measured=TESTED, before={"test": {"fpr_ratio": 0.5, "fpr": 0.04}}, rates=rates, budget=FIVE
+        measured=TESTED, before={"test": {"fpr_ratio": 0.5, "fpr": 0.04}}, groups=rates, budget=FIVE
     )
     first, second = model.card("dict")["sections"][:2]
     assert first["header"] == ["metric", "required", "untouched model", "this model"]
@@ -510,7 +513,7 @@ def test_weights_make_intervals_wider():
 def test_an_untouched_model_that_passed_has_nothing_to_do():
     passed = {"test": TESTED["validation"], "validation": TESTED["validation"]}
     rates = [GroupRates("test", "f", 30, 5, {"tpr": 0.5}, {"tpr": 0.5})]
-    model = chosen(intervention="", measured=passed, before=passed, rates=rates)
+    model = chosen(intervention="", measured=passed, before=passed, groups=rates)
     content = model.card("dict")
     assert "Nothing to do: the untouched model reaches the line." in content["lead"]
     assert content["sections"][0]["header"] == ["metric", "required", "this model"]

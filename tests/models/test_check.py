@@ -12,7 +12,7 @@ from tests.models.made import LATE, SEX, X, chosen, facts_of, fitted, rows_with,
 
 from fado import load_model
 from fado.metrics import Budget, GroupCounts, evaluate, ratio_limits, rows_needed
-from fado.models import ChosenModel, Part, check_trend, summarize_columns
+from fado.models import ChosenModel, GroupRates, check_trend, summarize_columns
 from fado.tabular import Groups
 
 MODEL = chosen()
@@ -201,7 +201,7 @@ def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
 def test_groups_are_counted_and_new_missing_and_absent_ones_are_named():
     rows, y, groups = rows_with(20, 1000)
     trained = Groups(np.repeat([0, 1, 2], 20), ("'a'", "'b'", "'c'"), ("a", "b", "c"))
-    facts = {"parts": [Part.of("training", np.zeros(60, dtype=bool), trained)]}
+    facts = {"groups": GroupRates.of("training", np.zeros(60, dtype=bool), trained)}
     groups = groups.astype(object)
     groups[groups == "b"] = "d"
     groups[:40] = None
@@ -264,7 +264,7 @@ def test_without_labels_columns_and_selection_are_checked():
     counted = Groups(np.repeat([0, 1], 3_000), ("'a'", "'b'"), ("a", "b"))
     facts = {
         "measured": {"validation": {"tpr": 0.4, "fpr": 0.05}},
-        "parts": [Part.of("validation", np.arange(6_000) % 6 == 0, counted)],
+        "groups": GroupRates.of("validation", np.arange(6_000) % 6 == 0, counted),
     }
     model = stub(**facts)
 

@@ -209,7 +209,7 @@ def changed(told, *path, to):
         (["facts", "budget"], {"kind": "fpr", "limit": 7}, "how it was made is broken"),
         (["facts", "ratio"], "ratio", "how it was made is broken"),
         (["facts", "target"], 3, "how it was made is broken"),
-        (["facts", "parts"], [{}], "how it was made is broken"),
+        (["facts", "groups"], [{}], "how it was made is broken"),
         (["facts", "measured"], {"test": {"tpr": "x"}}, "how it was made is broken"),
         (["scorer"], {}, "does not describe a model"),
         (["scorer", "kind"], "pickle", "its list of files is not that of a model"),

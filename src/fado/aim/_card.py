@@ -14,7 +14,7 @@ from fado.aim._curve import Rows
 from fado.aim._groups import Attribute, groups_of, numbered_as, read_rows_apart, weights_of
 from fado.aim._lines import Lines
 from fado.metrics import predicted_positive
-from fado.models import Facts, GroupRates, Part
+from fado.models import Facts, GroupRates
 from fado.tabular import Groups, Problem, columns_that_determine, match_positive, title_in_full
 
 
@@ -91,11 +91,14 @@ def _how_chosen(aimed: Aimed, by: str) -> str:
 def with_figures(facts: Facts, aimed: Aimed, positive: Bools, metrics: dict[str, float]) -> Facts:
     """Add the training rows, whose labels are given, and the figures on validation rows."""
     attributes, rows = aimed.lines.attributes, aimed.rows
-    training = [attribute.groups.codes for attribute in attributes]
-    facts = replace(facts, parts=[_part("training", attributes, positive, training)])
+    groups = [
+        count
+        for groups in _titled(attributes, [attribute.groups.codes for attribute in attributes])
+        for count in GroupRates.of("training", positive, groups)
+    ]
     after = aimed.scores, aimed.point.threshold
     before = rows.scores, untouched_threshold(aimed.lines, rows)
-    return _with_part(facts, aimed.lines, "validation", rows, after, before, metrics)
+    return _with_part(replace(facts, groups=groups), aimed.lines, "validation", rows, after, before, metrics)
 
 
 def with_test_rows(facts: Facts, aimed: Aimed, how: str, test: Any, labels: tuple[Any, Any]) -> Facts:
@@ -141,17 +144,10 @@ def _with_part(
     ]
     return replace(
         facts,
-        parts=[*facts.parts, _part(name, lines.attributes, rows.positive, rows.groups)],
         measured={**facts.measured, name: metrics or lines.measure(rows, *after)},
         before={**facts.before, name: lines.measure(rows, *before)},
-        rates=[*facts.rates, *rates],
+        groups=[*facts.groups, *rates],
     )
-
-
-def _part(name: str, attributes: Sequence[Attribute], positive: Bools, codes: Sequence[Integers]) -> Part:
-    """Count the rows of a part of the data by group."""
-    parts = [Part.of(name, positive, groups) for groups in _titled(attributes, codes)]
-    return Part(name, tuple(group for part in parts for group in part.groups))
 
 
 def _titled(attributes: Sequence[Attribute], codes: Sequence[Integers]) -> list[Groups]:

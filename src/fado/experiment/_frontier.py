@@ -23,7 +23,7 @@ from fado.experiment._training import Measuring, Trainer
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import intervention_entries
 from fado.metrics import predicted_positive
-from fado.models import ChosenModel, Facts, GroupRates, Part, summarize_columns
+from fado.models import ChosenModel, Facts, GroupRates, summarize_columns
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -257,15 +257,19 @@ def train_choice(
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
     measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
     titles = dict(zip(data.groups.names, data.groups.titles, strict=True))
-    rates = []
-    for part in after:
+    groups = []
+    for part in (name for name, rows in data.parts.items() if len(rows)):
         rows = data.part(part)
-        rates += GroupRates.of(
-            part,
+        decided, baseline_decided = (
+            predicted_positive(scored[part], figures[part]["threshold"]) if part in scored else None
+            for scored, figures in ((after, measured), (before, measured_before))
+        )
+        groups += GroupRates.of(
+            "training" if part == "train" else part,
             rows.positive,
             rows.groups,
-            predicted_positive(after[part], measured[part]["threshold"]),
-            predicted_positive(before[part], measured_before[part]["threshold"]) if before else None,
+            decided,
+            baseline_decided,
             rows.weights,
             measuring.confidence,
         )
@@ -290,14 +294,9 @@ def train_choice(
         fits=fits,
         models=choice.tried,
         chosen=choice.sentence,
-        parts=[
-            Part.of("training" if name == "train" else name, data.positive[rows], data.part(name).groups)
-            for name, rows in data.parts.items()
-            if len(rows)
-        ],
+        groups=groups,
         measured=measured,
         before=measured_before,
-        rates=rates,
         left_out=[titles.get(entry["group"], entry["group"]) for entry in results.left_out],
         min_group_size=config.data.min_group_size,
         seed=config.seed,

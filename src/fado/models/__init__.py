@@ -3,7 +3,8 @@
 from fado.models._card import digits_for as digits_for
 from fado.models._check import Check, check_trend
 from fado.models._chosen import ChosenModel
-from fado.models._facts import ColumnSummary, Facts, GroupCount, GroupRates, Part, summarize_columns
+from fado.models._drift import ColumnSummary, summarize_columns
+from fado.models._facts import Facts, GroupRates
 from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
 
 __all__ = [
@@ -12,9 +13,7 @@ __all__ = [
     "ChosenModel",
     "ColumnSummary",
     "Facts",
-    "GroupCount",
     "GroupRates",
-    "Part",
     "check_directory",
     "check_trend",
     "load_model",

@@ -13,7 +13,7 @@ from fado._messages import list_names
 from fado._version import __version__
 from fado.engine import CombinedScorer, Schema, Scorer, StudentScorer
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS, Budget, is_above
-from fado.models._facts import FEW, RATES, STATED, Facts, GroupCount, GroupRates
+from fado.models._facts import FEW, RATES, STATED, Facts, GroupRates
 
 _NAMED = 20  # columns that the card lists
 _NAN = float("nan")
@@ -22,8 +22,8 @@ _WORST_FIRST = ("missed", "missed by the estimate", None, "reached by the estima
 
 def judge(metrics: Mapping[str, float], facts: Facts) -> str | None:
     """Hold ratios against their lines, for sure or by their estimates; None if one is undefined."""
-    found = [_judged(_ends(metrics, ratio), line) for ratio, line in facts.lines.items()]
-    return next(own for own in _WORST_FIRST if own in found)
+    outcomes = [_judged(ends_of(metrics, ratio), line) for ratio, line in facts.lines.items()]
+    return next(outcome for outcome in _WORST_FIRST if outcome in outcomes)
 
 
 def _judged(ends: tuple[float, float, float], line: float) -> str | None:
@@ -67,15 +67,15 @@ def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
         verdict = f"the {lines} {outcome}, but not {sure.strip() or 'for sure'}"
     else:
         verdict = f"the {lines} {outcome}{sure}"
-    told = "; ".join(held_against(ratio, _ends(metrics, ratio), facts) for ratio in facts.lines)
+    figures = "; ".join(held_against(ratio, ends_of(metrics, ratio), facts) for ratio in facts.lines)
     over = exceeded(metrics, facts.budget)
-    return f"{verdict}, budget {over}; {told}" if over else f"{verdict}: {told}"
+    return f"{verdict}, budget {over}; {figures}" if over else f"{verdict}: {figures}"
 
 
 def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> str:
     """State a ratio with its interval, the confidence of the interval, and what was required of the ratio."""
     line, (number, low, high) = facts.lines[ratio], ends
-    digits = max(digits_for(own, line) for own in ends)
+    digits = max(digits_for(end, line) for end in ends)
     sure = f"{100 * (facts.confidence or (1 + facts.level) / 2):g} % confidence"
     beside = " (no interval)"
     if not np.isnan([low, high]).any():
@@ -100,7 +100,8 @@ def digits_for(number: float, limit: float, within: Callable[[float, float], boo
     return digits
 
 
-def _ends(metrics: Mapping[str, float], name: str) -> tuple[float, float, float]:
+def ends_of(metrics: Mapping[str, float], name: str) -> tuple[float, float, float]:
+    """Return a metric and the ends of its interval, NaN where undefined."""
     number, low, high = (metrics.get(f"{name}{end}", _NAN) for end in ("", "_low", "_high"))
     return number, low, high
 
@@ -152,8 +153,8 @@ def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
         "ratios": {
             ratio: {"line": line}
             | {
-                key: None if np.isnan(own) else float(own)
-                for key, own in zip(("value", "low", "high"), _ends(metrics, ratio), strict=True)
+                key: None if np.isnan(end) else float(end)
+                for key, end in zip(("value", "low", "high"), ends_of(metrics, ratio), strict=True)
             }
             for ratio, line in facts.lines.items()
         },
@@ -192,9 +193,9 @@ def _chosen_by(facts: Facts, part: str | None) -> list[str]:
         selected = f"{part.capitalize()} rows selected the model and its threshold"
         return [f"{selected}, so figures on them are optimistic."]
     if facts.chosen_on in facts.measured:
-        told = verdict_on(facts.measured[facts.chosen_on], facts)
+        verdict = verdict_on(facts.measured[facts.chosen_on], facts)
         return [
-            f"On {facts.chosen_on} rows, which selected the model, {told}.",
+            f"On {facts.chosen_on} rows, which selected the model, {verdict}.",
             *_budget(facts, facts.chosen_on),
         ]
     lines = "lines were" if len(facts.lines) > 1 else "line was"
@@ -203,8 +204,8 @@ def _chosen_by(facts: Facts, part: str | None) -> list[str]:
 
 def _budget(facts: Facts, part: str) -> list[str]:
     """State whether the budget is kept, with both numbers; nothing where that was not measured."""
-    told = budget_against(facts.measured[part], facts)
-    return [f"On {part} rows the budget is {told}"] if told else []
+    text = budget_against(facts.measured[part], facts)
+    return [f"On {part} rows the budget is {text}"] if text else []
 
 
 def budget_against(metrics: Mapping[str, float], facts: Facts) -> str:
@@ -224,13 +225,17 @@ def budget_against(metrics: Mapping[str, float], facts: Facts) -> str:
 def _before_after(facts: Facts, part: str, threshold: float) -> dict[str, Any]:
     """Compare the untouched model with this one in what was required."""
     after, before = facts.measured[part], {} if _is_untouched(facts, part) else facts.before.get(part, {})
-    asked = {ratio: f"at least {line:g}" for ratio, line in facts.lines.items()}
+    required = {ratio: f"at least {line:g}" for ratio, line in facts.lines.items()}
     if facts.budget.spent is not None:
-        asked[facts.budget.spent] = f"at most {facts.budget.limit:,g}"
+        required[facts.budget.spent] = f"at most {facts.budget.limit:,g}"
     columns = {"untouched model": before, "this model": after} if before else {"this model": after}
     rows = [
-        [_title(name), asked.get(name, ""), *(_flagged(own, name, facts) for own in columns.values())]
-        for name in dict.fromkeys([*facts.lines, *RATES, *asked])
+        [
+            _title(name),
+            required.get(name, ""),
+            *(_flagged(metrics, name, facts) for metrics in columns.values()),
+        ]
+        for name in dict.fromkeys([*facts.lines, *RATES, *required])
         if name in after
     ]
     text = f"On {part} rows, {_at(facts, part, threshold)}; in brackets {100 * facts.level:g} % intervals."
@@ -241,27 +246,27 @@ def _before_after(facts: Facts, part: str, threshold: float) -> dict[str, Any]:
 
 def _flagged(metrics: Mapping[str, float], name: str, facts: Facts) -> str:
     """Return a metric with its interval, and flag it where it is not what was required."""
-    number, low, _ = _ends(metrics, name)
+    number, low, _ = ends_of(metrics, name)
     if np.isnan(number):
         return "undefined"
     if name == facts.budget.spent:
-        told = _short(metrics, name, 0 if name == "selected" else digits_for(number, facts.budget.limit, le))
-        return told if facts.budget.kept(metrics) else f"{told} exceeded"
+        text = _short(metrics, name, 0 if name == "selected" else digits_for(number, facts.budget.limit, le))
+        return text if facts.budget.kept(metrics) else f"{text} exceeded"
     if name not in facts.lines:
         return _short(metrics, name)
     line = facts.lines[name]
-    told = _short(metrics, name, digits_for(number, line))
+    text = _short(metrics, name, digits_for(number, line))
     if not is_above(number, line):
-        return f"{told} missed"
-    return f"{told} not sure" if facts.confidence is not None and not is_above(low, line) else told
+        return f"{text} missed"
+    return f"{text} not sure" if facts.confidence is not None and not is_above(low, line) else text
 
 
 def _at(facts: Facts, part: str, threshold: float) -> str:
     """State which threshold a part was measured at, and what set it."""
-    first, own = (facts.measured.get(one, {}).get("threshold", threshold) for one in (facts.chosen_on, part))
-    if own != threshold:
+    first, at = (facts.measured.get(one, {}).get("threshold", threshold) for one in (facts.chosen_on, part))
+    if at != threshold:
         why = "before the model was refitted" if part == facts.chosen_on else "which was set again on them"
-        return f"at a threshold of {own:.6g}, {why} (the model decides at {threshold:.6g})"
+        return f"at a threshold of {at:.6g}, {why} (the model decides at {threshold:.6g})"
     setting = f"which the budget set on {facts.chosen_on} rows"
     if first != threshold:
         setting = f"moved from {first:.6g} when the model was refitted"
@@ -272,19 +277,26 @@ def _at(facts: Facts, part: str, threshold: float) -> str:
 
 def _is_untouched(facts: Facts, part: str) -> bool:
     """Return whether nothing was done, so that before and after are the same."""
-    rates = [own for own in facts.rates if own.part == part]
-    return not facts.intervention and all(own.before == own.after for own in rates)
+    groups = [group for group in facts.groups if group.part == part]
+    return not facts.intervention and all(group.before == group.after for group in groups)
 
 
 def _groups(facts: Facts, part: str) -> dict[str, Any]:
     """Return the rates of every group, for the untouched model and for this one."""
-    groups = [own for own in facts.rates if own.part == part]
-    if not groups:
+    groups = [group for group in facts.groups if group.part == part]
+    if not any(group.after or group.rows is None for group in groups):
         return _section("Every group", [f"No rates of groups were measured on {part} rows."])
     whens = {"untouched": "before", "this model": "after"}
-    if _is_untouched(facts, part) or not any(own.before for own in groups):
+    if _is_untouched(facts, part) or not any(group.before for group in groups):
         del whens["untouched"]
-    rows = [row for own in groups for row in _group_rows(own, whens)]
+    rows = []
+    for group in groups:
+        if group.rows is None:
+            rows.append([group.group, f"fewer than {FEW}", "", "", *[""] * len(RATES)])
+            continue
+        for model, when in whens.items():
+            rates = [_short(getattr(group, when), name) for name in RATES]
+            rows.append([group.group, f"{group.rows:,}", f"{group.positives:,}", model, *rates])
     texts = [
         f"On {part} rows; in brackets {100 * facts.level:g} % intervals. The true-positive rate is a share "
         "of a group's positives, the false-positive rate of its other rows, the selection rate of all."
@@ -296,19 +308,9 @@ def _groups(facts: Facts, part: str) -> dict[str, Any]:
     )
 
 
-def _group_rows(own: GroupRates, whens: Mapping[str, str]) -> list[list[str]]:
-    if own.rows is None:
-        return [[own.group, f"fewer than {FEW}", "", "", *[""] * len(RATES)]]
-    return [
-        [own.group, f"{own.rows:,}", f"{own.positives:,}", model]
-        + [_short(getattr(own, when), name) for name in RATES]
-        for model, when in whens.items()
-    ]
-
-
 def _short(rates: Mapping[str, float], name: str, digits: int = 3) -> str:
     """Return a metric with its interval, whose level stands above the table."""
-    number, low, high = _ends(rates, name)
+    number, low, high = ends_of(rates, name)
     if np.isnan(number):
         return "undefined"
     ends = "" if np.isnan([low, high]).any() else f" ({low:.{digits}f} to {high:.{digits}f})"
@@ -338,14 +340,14 @@ def _decisions(facts: Facts, labels: tuple[Any, Any], threshold: float, scorer: 
 def _columns(facts: Facts, schema: Schema) -> list[str]:
     """State which columns are the features, and which of them make or determine a protected attribute."""
     names = list(schema.names)
-    told = f"The model was trained on {len(names)} column{'s' if len(names) > 1 else ''}"
+    listed = f"The model was trained on {len(names)} column{'s' if len(names) > 1 else ''}"
     if schema.named:
-        told += f": {list_names([repr(name) for name in names], _NAMED)}."
+        listed += f": {list_names([repr(name) for name in names], _NAMED)}."
     else:
-        told += " without names."
-    made_of = [name for name in names if any(_mentions(own, name) for own in facts.protected)]
+        listed += " without names."
+    made_of = [name for name in names if any(_mentions(attribute, name) for attribute in facts.protected)]
     telling = [name for name in facts.giveaways if name not in made_of]
-    texts = [told]
+    texts = [listed]
     if facts.estimator == "Pipeline":
         texts.append(
             "The steps of its pipeline keep what they learnt, also levels of text that few rows have."
@@ -376,14 +378,17 @@ def _tried(facts: Facts) -> dict[str, Any]:
 
 
 def _data(facts: Facts) -> dict[str, Any]:
-    groups = list(dict.fromkeys(own.group for part in facts.parts for own in part.groups))
-    counts = [{own.group: own for own in part.groups} for part in facts.parts]
+    parts = list(dict.fromkeys(group.part for group in facts.groups))
+    names = list(dict.fromkeys(group.group for group in facts.groups))
+    counts = {(group.part, group.group): _counted(group) for group in facts.groups}
     header = ["group"]
-    for part in facts.parts:
-        header += [f"{part.name} rows", f"{part.name} positive rate"]
-    rows = [[group, *(text for part in counts for text in _counted(part.get(group)))] for group in groups]
+    for part in parts:
+        header += [f"{part} rows", f"{part} positive rate"]
+    rows = [
+        [name, *(text for part in parts for text in counts.get((part, name), ("0", "")))] for name in names
+    ]
     texts = [f"Groups are those of {_attributes(facts)}."]
-    if any(own.rows is None for part in facts.parts for own in part.groups):
+    if any(group.rows is None for group in facts.groups):
         texts.append(f"Numbers of groups of fewer than {FEW} rows are not shown.")
     if facts.left_out:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
@@ -391,12 +396,10 @@ def _data(facts: Facts) -> dict[str, Any]:
     return _section("Data and groups", texts, header=header, rows=rows)
 
 
-def _counted(count: GroupCount | None) -> tuple[str, str]:
-    if count is None:
-        return "0", ""
-    if count.rows is None or count.positives is None:
+def _counted(group: GroupRates) -> tuple[str, str]:
+    if group.rows is None or group.positives is None:
         return f"fewer than {FEW}", ""
-    return f"{count.rows:,}", f"{count.positives / count.rows:.4f}"
+    return f"{group.rows:,}", f"{group.positives / group.rows:.4f}"
 
 
 def _measured(facts: Facts, threshold: float) -> dict[str, Any]:

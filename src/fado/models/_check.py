@@ -8,9 +8,9 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from fado.metrics import (
     GroupCounts,
     compared_counts,
     count_by_group,
-    is_above,
     measure,
     min_max_ratio,
     predicted_positive,
@@ -32,7 +31,7 @@ from fado.metrics import (
     rows_needed,
     share_limits,
 )
-from fado.models._card import budget_against, held_against, is_over
+from fado.models._card import budget_against, ends_of, held_against, is_over, judge
 from fado.models._drift import FALSE_ALARMS
 from fado.models._facts import Facts
 from fado.reporting import shown_table
@@ -171,9 +170,9 @@ class Check:
 def without_nan(value: Any) -> Any:
     """Return plain data with None for numbers that are not finite."""
     if isinstance(value, dict):
-        return {key: without_nan(own) for key, own in value.items()}
+        return {key: without_nan(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(own) for own in value]
+        return [without_nan(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -251,86 +250,87 @@ def check_rows(
 ) -> Check:
     """Compare what is selected with what was expected and, with labels, ratios with their lines."""
     level, budget = facts.level, facts.budget
-    selection, selection_notes = _selection(
-        int(predicted_positive(scores, threshold).sum()), len(scores), facts
-    )
-    if problem is None or positive is None:
-        of_all = {"selected": selection["selected"]} | {
-            f"selection_rate{end}": selection[key] for key, end in (("share", ""), *_LIMITS)
-        }
-        known = budget.spent is None or budget.spent in of_all
-        return Check(
-            None,
-            "Without labels, the required ratios cannot be checked; columns and the share selected can.",
-            {"threshold": threshold},
-            level,
-            facts.lines,
-            budget,
-            budget.kept(of_all) if known else None,
-            known and is_over(of_all, budget),
-            selection,
-            (),
-            {},
-            tuple(columns),
-            (*selection_notes, *notes),
-            day.isoformat(),
+    selected = predicted_positive(scores, threshold)
+    selection, selection_notes = _selection(int(selected.sum()), len(scores), facts)
+    held, missing, groups_checked = None, dict[str, int](), list[dict[str, Any]]()
+    group_notes: list[str] = []
+    metrics: dict[str, float] = {"threshold": threshold}
+    spent: Mapping[str, float] = {"selected": selection["selected"], "selection_rate": selection["share"]} | {
+        f"selection_rate_{end}": selection[end] for end in ("low", "high")
+    }
+    sentence = "Without labels, the required ratios cannot be checked; columns and the share selected can."
+    if problem is not None and positive is not None:
+        groups = group_rows(problem.protected)
+        compared = groups.compared(facts.min_group_size)
+        spent, reasons = measure(
+            positive,
+            scores,
+            groups.codes,
+            groups.names,
+            budget=budget,
+            n_boot=1,  # any number: nothing is drawn at a given threshold
+            threshold=threshold,
+            left_out=~compared,
+            confidence=level,
         )
-    groups = group_rows(problem.protected)
-    compared = groups.compared(facts.min_group_size)
-    reasons_left = groups.reasons(facts.min_group_size)
-    metrics, reasons = measure(
-        positive,
-        scores,
-        groups.codes,
-        groups.names,
-        budget=budget,
-        n_boot=1,  # any number: nothing is drawn at a given threshold
-        threshold=threshold,
-        left_out=~compared,
-        confidence=level,
-    )
-    counts = count_by_group(positive, predicted_positive(scores, threshold), groups.codes, len(groups))
-    kept = compared_counts(counts, compared)
-    names = [name for name, kept_group in zip(groups.names, compared, strict=True) if kept_group]
-    judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
-    outcomes = [ratio.held for ratio in judged]
-    held = False if False in outcomes else None if None in outcomes else True
-    sentence = _sentence(judged, held, kept, facts)
-    if held is None and _decides(kept):
-        sentence += _lacking(judged, kept, names, len(positive), level)
-    if not budget.kept(metrics):
-        sentence += f" The budget is {budget_against(metrics, facts)}"
-    missing = _missing(problem)
-    known_groups = _known(groups, problem, facts)
-    rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
+        metrics = spent
+        counts = count_by_group(positive, selected, groups.codes, len(groups))
+        kept = compared_counts(counts, compared)
+        # Two or more groups, with rows that are selected and rows that are not: else nothing is decided.
+        n_selected = kept.false_positives.sum() + kept.true_positives.sum()
+        n_compared = kept.negatives.sum() + kept.positives.sum()
+        decides = len(kept.negatives) > 1 and 0 < n_selected < n_compared
+        ratios: dict[str, float] = {}
+        for ratio in facts.lines if decides else ():
+            events, members = RATIOS[ratio].counts(kept)
+            low, high = ratio_interval(events, members, (1 - level) / 2)
+            ratios |= {
+                ratio: float(min_max_ratio(events, members)),
+                f"{ratio}_low": low,
+                f"{ratio}_high": high,
+            }
+        held = {"reached": True, "missed": False}.get(judge(ratios, facts) or "")
+        figures = "; ".join(held_against(ratio, ends_of(ratios, ratio), facts) for ratio in facts.lines)
+        lines = "lines are" if len(facts.lines) > 1 else "line is"
+        if held is not None:
+            sentence = f"The {lines} {'held' if held else 'not held'}: {figures}."
+        elif decides:
+            sentence = f"There are too few rows to decide whether the {lines} held: {figures}."
+            names = [name for name, is_compared in zip(groups.names, compared, strict=True) if is_compared]
+            sentence += _lacking(ratios, kept, names, len(positive), facts)
+        else:
+            sentence = f"Whether the {lines} held is undecided: {figures}."
+        if not budget.kept(metrics):
+            sentence += f" The budget is {budget_against(metrics, facts)}"
+        unknown = {variable.name: int((~variable.given).sum()) for variable in problem.protected}
+        missing = {name: count for name, count in unknown.items() if count}
+        known = _known(groups, problem, facts)
+        rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
+        groups_checked = [
+            {"group": title, **dict(zip(COUNTS, numbers, strict=True))}
+            | {"compared": not reason, "reason": reason, "known": is_known}
+            for title, numbers, reason, is_known in zip(
+                groups.titles, rows, groups.reasons(facts.min_group_size), known, strict=True
+            )
+        ]
+        group_notes = [*_group_notes(groups, known, missing, problem, facts), *reasons]
+    measured = budget.spent is None or budget.spent in spent
     return Check(
-        held,
-        sentence,
-        metrics,
-        level,
-        facts.lines,
-        budget,
-        budget.kept(metrics),
-        is_over(metrics, budget),
-        selection,
-        tuple(
-            {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not reason, "reason": reason}
-            | {"known": seen}
-            for title, own, reason, seen in zip(groups.titles, rows, reasons_left, known_groups, strict=True)
-        ),
-        missing,
-        tuple(columns),
-        (
-            *_group_notes(groups, known_groups, missing, problem, facts),
-            *reasons,
-            *selection_notes,
-            *notes,
-        ),
-        day.isoformat(),
+        held=held,
+        sentence=sentence,
+        metrics=metrics,
+        level=level,
+        lines=facts.lines,
+        budget=budget,
+        budget_kept=budget.kept(spent) if measured else None,
+        over_budget=measured and is_over(spent, budget),
+        selection=selection,
+        groups=tuple(groups_checked),
+        missing=missing,
+        columns=tuple(columns),
+        notes=(*group_notes, *selection_notes, *notes),
+        date=day.isoformat(),
     )
-
-
-_LIMITS = (("low", "_low"), ("high", "_high"))
 
 
 def _selection(selected: int, n_rows: int, facts: Facts) -> tuple[dict[str, Any], list[str]]:
@@ -340,7 +340,7 @@ def _selection(selected: int, n_rows: int, facts: Facts) -> tuple[dict[str, Any]
     before = facts.measured.get(facts.chosen_on, {})
     # if attributes are compared each alone, every one of them counts all rows
     n_times = max(sum(f"{facts.ratio}[{name}]" in before for name in facts.protected), 1)
-    groups = [group for part in facts.parts if part.name == facts.chosen_on for group in part.groups]
+    groups = [group for group in facts.groups if group.part == facts.chosen_on]
     expected_rows, positives = (
         sum(getattr(group, name) or 0 for group in groups) // n_times for name in ("rows", "positives")
     )
@@ -352,7 +352,7 @@ def _selection(selected: int, n_rows: int, facts: Facts) -> tuple[dict[str, Any]
         both, sizes = np.array([expected, share]), np.array([expected_rows, n_rows], dtype=np.float64)
         surely_less = ratio_limits(both, sizes, FALSE_ALARMS / 2)[1] < 1
         drifted = bool(both.max() > SELECTION_LIMIT * both.min() and surely_less)
-    found = {
+    selection = {
         "rows": n_rows,
         "selected": selected,
         "share": share,
@@ -369,84 +369,28 @@ def _selection(selected: int, n_rows: int, facts: Facts) -> tuple[dict[str, Any]
             f"% to {100 * high[0]:.3g} %), {100 * expected:.3g} % were expected: it differs by more than a "
             f"factor of {SELECTION_LIMIT:g} and beyond chance."
         )
-    return found, notes
-
-
-class Judged(NamedTuple):
-    """A ratio with the ends of its interval, NaN where undefined, and whether it reaches its line."""
-
-    ratio: str
-    line: float
-    value: float
-    low: float
-    high: float
-    held: bool | None
-
-
-def judge_ratio(ratio: str, line: float, counts: GroupCounts, error: float) -> Judged:
-    """Compare a ratio between groups with its line: surely at or above it, surely below, or undecided.
-
-    Parameters
-    ----------
-    ratio : str
-        Its name.
-    line : float
-        The lowest ratio that is accepted.
-    counts : GroupCounts
-        The counts of the groups that are compared.
-    error : float
-        The error of each end of the interval.
-
-    Examples
-    --------
-    >>> counts = GroupCounts(*(np.array(own) for own in ([1000, 1000], [9, 9], [50, 100], [5, 5])))
-    >>> judge_ratio("fpr_ratio", 0.8, counts, 0.025).held
-    False
-    >>> judge_ratio("fpr_ratio", 0.6, counts, 0.025).held is None
-    True
-    """
-    if not _decides(counts):
-        return Judged(ratio, line, math.nan, math.nan, math.nan, None)
-    events, members = RATIOS[ratio].counts(counts)
-    value = float(min_max_ratio(events, members))
-    low, high = ratio_interval(events, members, error)
-    held = True if is_above(low, line) else False if not (math.isnan(high) or is_above(high, line)) else None
-    return Judged(ratio, line, value, low, high, held)
-
-
-def _decides(counts: GroupCounts) -> bool:
-    """Return whether two or more groups are left, with rows that are selected and rows that are not."""
-    selected = counts.false_positives.sum() + counts.true_positives.sum()
-    return len(counts.negatives) > 1 and 0 < selected < counts.negatives.sum() + counts.positives.sum()
-
-
-def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, facts: Facts) -> str:
-    lines = "lines are" if len(judged) > 1 else "line is"
-    told = "; ".join(held_against(own.ratio, (own.value, own.low, own.high), facts) for own in judged)
-    if held is None and not _decides(counts):
-        return f"Whether the {lines} held is undecided: {told}."
-    if held is None:
-        return f"There are too few rows to decide whether the {lines} held: {told}."
-    return f"The {lines} {'held' if held else 'not held'}: {told}."
+    return selection, notes
 
 
 def _lacking(
-    judged: Sequence[Judged], counts: GroupCounts, names: Sequence[str], n_rows: int, level: float
+    ratios: Mapping[str, float], counts: GroupCounts, names: Sequence[str], n_rows: int, facts: Facts
 ) -> str:
     """State how few events there are, and how many rows would decide."""
-    text = ""
-    for ratio, held in ((own.ratio, own.held) for own in judged):
-        if held is None:
-            rate = RATIOS[ratio]
-            events, members = rate.counts(counts)
-            least = int(np.argmin(events))
-            text += (
-                f" For {ratio}, group {names[least]} has the fewest {rate.events}: {events[least]:,} of "
-                f"{members[least]:,} {rate.members}."
-            )
-    if any(math.isnan(own.value) for own in judged):
+    text, needs_more = "", True
+    for ratio, line in facts.lines.items():
+        needs_more = needs_more and not math.isnan(ratios[ratio])
+        if judge(ratios, replace(facts, lines={ratio: line})) in ("reached", "missed"):
+            continue
+        rate = RATIOS[ratio]
+        events, members = rate.counts(counts)
+        least = int(np.argmin(events))
+        text += (
+            f" For {ratio}, group {names[least]} has the fewest {rate.events}: {events[least]:,} of "
+            f"{members[least]:,} {rate.members}."
+        )
+    if not needs_more:
         return text
-    times = rows_needed(counts, {own.ratio: own.line for own in judged}, (1 - level) / 2)
+    times = rows_needed(counts, facts.lines, (1 - facts.level) / 2)
     if math.isinf(times):
         return f"{text} These rows are too few to say how many would decide."
     needed = times * n_rows
@@ -454,15 +398,9 @@ def _lacking(
     return f"{text} About {math.ceil(needed / step) * step:,} rows like these decide in four of five tries."
 
 
-def _missing(problem: Problem) -> dict[str, int]:
-    """Count the rows in which an attribute is unknown."""
-    counts = {own.name: int((~own.given).sum()) for own in problem.protected}
-    return {name: count for name, count in counts.items() if count}
-
-
 def _known(groups: Groups, problem: Problem, facts: Facts) -> list[bool | None]:
     """Mark the groups that the data of the model had; None where other attributes were counted."""
-    before = {own.group for part in facts.parts for own in part.groups}
+    before = {group.group for group in facts.groups}
     if not before & set(groups.titles) or not _same_attributes(problem, facts):
         return [None] * len(groups)
     return [title in before or group == groups.unknown for group, title in enumerate(groups.titles)]
@@ -482,11 +420,11 @@ def _group_notes(
 ) -> list[str]:
     """State which groups are left out, of other attributes, new, absent, or missing in some rows."""
     notes = []
-    if told := groups.tell_small("left out of ratios", facts.min_group_size):
-        notes.append(f"{told}.")
+    if small := groups.tell_small("left out of ratios", facts.min_group_size):
+        notes.append(f"{small}.")
     if not _same_attributes(problem, facts):
-        theirs = [own.name for own in problem.protected]
-        drawn, these = (" and ".join(map(repr, own)) for own in (facts.protected, theirs))
+        here = [variable.name for variable in problem.protected]
+        drawn, these = (" and ".join(map(repr, names)) for names in (facts.protected, here))
         notes.append(f"The line is between the groups of {drawn}, but these rows have the groups of {these}.")
     new = [
         f"{name} ({size:,} rows)"
@@ -496,7 +434,7 @@ def _group_notes(
     if new:
         notes.append(f"Groups that the data of the model did not have: {list_names(new)}.")
     if known and known[0] is not None:
-        trained = {own.group for part in facts.parts[:1] for own in part.groups}
+        trained = {group.group for group in facts.groups if group.part == facts.groups[0].part}
         gone = sorted(trained - {*groups.titles, UNKNOWN})
         if gone:
             notes.append(

@@ -21,8 +21,8 @@ from fado.engine import Scorer
 from fado.metrics import predicted_positive, predictions_frame
 from fado.models._card import card_content, exceeded
 from fado.models._check import Check, check_rows
-from fado.models._drift import compare_columns
-from fado.models._facts import ColumnSummary, Facts
+from fado.models._drift import ColumnSummary, compare_columns
+from fado.models._facts import RATES, Facts
 from fado.reporting import card_text, page_in_frame, render_page
 from fado.tabular import Problem, Table, check_known, group_rows, match_positive, read_problem
 
@@ -141,7 +141,7 @@ class ChosenModel:
         self.sample_weight_ = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         names = () if scorer.schema is None else scorer.schema.names
         self.columns_ = tuple(columns) if names else ()
-        if self.columns_ and tuple(own.name for own in self.columns_) != names:
+        if self.columns_ and tuple(column.name for column in self.columns_) != names:
             raise ValueError("`columns` must sum up the columns of the model, in their order.")
 
     def __repr__(self) -> str:
@@ -209,11 +209,13 @@ class ChosenModel:
         import pandas as pd
 
         rows = []
-        for own in self.facts_.rates:
-            row: dict[str, Any] = {"part": own.part, "group": own.group, "rows": own.rows}
-            for rate in ("tpr", "fpr", "selection_rate"):
-                row[f"{rate}_before"] = own.before.get(rate, np.nan)
-                row[f"{rate}_after"] = own.after.get(rate, np.nan)
+        for group in self.facts_.groups:
+            if group.part not in self.facts_.measured:
+                continue
+            row: dict[str, Any] = {"part": group.part, "group": group.group, "rows": group.rows}
+            for rate in RATES:
+                row[f"{rate}_before"] = group.before.get(rate, np.nan)
+                row[f"{rate}_after"] = group.after.get(rate, np.nan)
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -372,7 +374,7 @@ class ChosenModel:
             scores of any model.
         """
         problem, positive, scores = self._validated(X, y, sensitive_features, unknown)
-        attributes = {own.name: group_rows([own]).by_row for own in problem.protected}
+        attributes = {variable.name: group_rows([variable]).by_row for variable in problem.protected}
         return predictions_frame(positive, scores, sensitive_features=attributes, threshold=self.threshold_)
 
     @overload

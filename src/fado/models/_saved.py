@@ -16,7 +16,8 @@ from fado._storage import DamagedError, Manifest, digest_of, replacing_directory
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.models._chosen import ChosenModel
-from fado.models._facts import ColumnSummary, Facts
+from fado.models._drift import ColumnSummary
+from fado.models._facts import Facts
 
 SAVED = Manifest(name="model.json", kind="fado model", layout=1, what="model")
 WEIGHTS = "weights.parquet"
@@ -54,13 +55,13 @@ def write_model(
             files[CONTENT[model.scorer.kind]] = content
         if model.sample_weight_ is not None:
             files[WEIGHTS] = _weights_as_file(model.sample_weight_)
-        for name, own in files.items():
-            write_file(temporary / name, own, "The model")
+        for name, content in files.items():
+            write_file(temporary / name, content, "The model")
         model.card_page(temporary / PAGE)
         files[PAGE] = (temporary / PAGE).read_bytes()
         if landscape is not None:
             landscape(temporary / LANDSCAPE)
-        told = {
+        manifest = {
             "fado": __version__,
             "versions": library_versions(),
             "classes": [label_to(label) for label in model.labels],
@@ -69,9 +70,9 @@ def write_model(
             "facts": model.facts_.to_plain(),
             "scorer": plain,
             "columns": encode(model.columns_),
-            "files": {name: digest_of(own) for name, own in files.items()},
+            "files": {name: digest_of(content) for name, content in files.items()},
         }
-        SAVED.write(temporary, told)
+        SAVED.write(temporary, manifest)
 
 
 def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
@@ -100,38 +101,38 @@ def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
     --------
     fado.models.ChosenModel.save : Saves a model.
     """
-    folder, told = Path(directory), SAVED.open(directory)
+    folder, manifest = Path(directory), SAVED.open(directory)
     try:
-        return _model_of(folder, told)
+        return _model_of(folder, manifest)
     except DamagedError as error:
         raise ValueError(str(error)) from error.__cause__
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{str(folder / SAVED.name)!r} does not describe a model: {error}") from error
 
 
-def _model_of(folder: Path, told: Mapping[str, Any]) -> ChosenModel:
+def _model_of(folder: Path, manifest: Mapping[str, Any]) -> ChosenModel:
     """Make the model that a manifest describes."""
-    scorer, digests = told["scorer"], told["files"]
+    scorer, digests = manifest["scorer"], manifest["files"]
     name = CONTENT.get(scorer["kind"])
     expected = {CARD, PAGE} | ({name} if name else set())
     if not expected <= set(digests) <= expected | {WEIGHTS}:
         raise ValueError("its list of files is not that of a model.")
-    files = {own: SAVED.read_file(folder / own, digest) for own, digest in digests.items()}
+    files = {file: SAVED.read_file(folder / file, digest) for file, digest in digests.items()}
     try:
         made = scorer_from(scorer, files[name] if name else b"")
     except ValueError as error:
         raise DamagedError(f"{str(folder / (name or SAVED.name))!r} cannot be read: {error}") from error
-    classes = tuple(label_from(label) for label in told["classes"])
+    classes = tuple(label_from(label) for label in manifest["classes"])
     if len(classes) != 2:
         raise ValueError("it must have two labels.")
     return ChosenModel(
         made,
         classes=classes,
-        threshold=float.fromhex(told["threshold"]),
-        metrics=decode(told["metrics"]),
-        facts=Facts.from_plain(told["facts"]),
+        threshold=float.fromhex(manifest["threshold"]),
+        metrics=decode(manifest["metrics"]),
+        facts=Facts.from_plain(manifest["facts"]),
         sample_weight=_weights_of(folder / WEIGHTS, files[WEIGHTS]) if WEIGHTS in files else None,
-        columns=[ColumnSummary.from_plain(column) for column in told.get("columns", ())],
+        columns=[ColumnSummary.from_plain(column) for column in manifest.get("columns", ())],
     )
 
 
