@@ -20,7 +20,6 @@ from fado.engine._bins import (
     bin_columns,
     binning,
     fitting,
-    many_usual_values,
     subset,
 )
 from fado.tabular import Table, column_from, variable_from
@@ -104,7 +103,7 @@ def test_what_is_usual_does_not_depend_on_the_form(share):
     for filled in (1.0, NUMBERS[:, :4], np.nan):
         X = np.where(RNG.random((N, 4)) < share, filled, RNG.normal(size=(N, 4)))
         columns = SparseColumns(scipy.sparse.csr_matrix(X))
-        assert many_usual_values(columns) == many_usual_values(DenseColumns(Table.from_input(X).columns))
+        assert columns.has_many_usual() == DenseColumns(Table.from_input(X).columns).has_many_usual()
 
 
 def test_a_very_wide_matrix_is_never_dense():

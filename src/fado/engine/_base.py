@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -319,15 +319,6 @@ def check_target(variable: Variable, target: Variable | None) -> None:
         raise ValueError(
             f"The models of {variable.name!r} see the target, but the engine was given none: pass `target`."
         )
-
-
-def replace_target(
-    target: Variable | None, labels: LabelArray | None, n_rows: int, variable: Variable
-) -> Variable | None:
-    """Return the target of another table's rows; None if a variable's models do not see it."""
-    if target is None or not variable.sees_target:
-        return None
-    return replace(target, labels=check_labels(labels, n_rows, f"The models of {variable.name!r} see"))
 
 
 def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model sees") -> LabelArray:

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado._typing import Floats, Integers
-from fado.engine._base import LabelArray, Schema, check_target, replace_target
-from fado.tabular import Column, ShelvedTable, Table, Variable
+from fado._typing import Integers
+from fado.engine._base import Schema
+from fado.tabular import Column, Table, Variable
 
 if TYPE_CHECKING:
     import lightgbm
@@ -39,23 +39,24 @@ _forked = False
 
 
 class DenseColumns:
-    """Columns of numbers or codes of levels, one by one."""
+    """A table's columns of numbers or codes of levels and, last, the target if there is one.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        One by one.
+    """
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
+        self.n_columns = len(columns)
+        self.n_rows = len(columns[0]) if columns else 0
         self.levelled = [j for j, column in enumerate(columns) if column.levels is not None]
 
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self._columns[0])
-
-    def with_column(self, column: Column) -> DenseColumns:
-        """Return the columns and one more, the last."""
-        return DenseColumns([*self._columns, column])
+    def with_target(self, target: Variable) -> DenseColumns:
+        """Return the columns and the target, for the models of protected attributes."""
+        levels = tuple(map(str, target.classes)) if len(target.classes) > 2 else None
+        return DenseColumns([*self._columns, Column("", pa.chunked_array([pa.array(target.labels)]), levels)])
 
     def take(self, rows: Integers) -> DenseColumns:
         """Return the columns at some row positions."""
@@ -78,16 +79,19 @@ class DenseColumns:
         """Return the columns as `lightgbm.Booster.predict` takes them."""
         return np.column_stack([column.numbers() for column in self._columns])
 
-    def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> Floats:
-        """Return each column's share of zeros, or of the value in at least 70 % of some rows."""
-        shares = []
+    def has_many_usual(self) -> bool:
+        """Return whether many entries are usual: zero, or a value in at least 70 % of the rows.
+
+        LightGBM need not count them. Many means a fifth, in a sample of the rows.
+        """
+        rows, shares = _sampled(self.n_rows), []
         for column in self._columns:
             sample = column.take(rows).numbers()
             _, counts = np.unique(sample, return_counts=True)
             most = counts.max() / len(rows)
             zeros = np.mean(sample == 0.0) if column.levels is None else 0.0
             shares.append(most if most >= _USUAL else zeros)
-        return np.array(shares)
+        return bool(np.mean(shares) >= _MANY)
 
 
 class SparseColumns:
@@ -98,33 +102,27 @@ class SparseColumns:
     >>> import numpy as np
     >>> import scipy.sparse
     >>> columns = SparseColumns(scipy.sparse.csr_matrix([[0, 2], [1, 0]]))
-    >>> len(columns), columns.take(np.array([1])).for_scores().toarray()
+    >>> columns.n_columns, columns.take(np.array([1])).for_scores().toarray()
     (2, array([[1., 0.]]))
     """
 
     def __init__(self, matrix: Any, levelled: Sequence[int] = ()) -> None:
         import scipy.sparse
 
-        own = scipy.sparse.csr_matrix(matrix, dtype=np.float64)  # LightGBM warns about every other form
-        if not own.has_canonical_format or not own.data.all():
-            own = own.copy()  # the user's own stays as it is
-            own.sum_duplicates()
-            own.eliminate_zeros()
-        self._matrix = own
+        rows = scipy.sparse.csr_matrix(matrix, dtype=np.float64)  # LightGBM warns about every other form
+        if not rows.has_canonical_format or not rows.data.all():
+            rows = rows.copy()  # the user's own stays as it is
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+        self._matrix = rows
+        self.n_rows, self.n_columns = map(int, rows.shape)
         self.levelled = list(levelled)
 
-    def __len__(self) -> int:
-        return int(self._matrix.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        return int(self._matrix.shape[0])
-
-    def with_column(self, column: Column) -> SparseColumns:
+    def with_target(self, target: Variable) -> SparseColumns:
         import scipy.sparse
 
-        more = scipy.sparse.hstack([self._matrix, column.numbers()[:, np.newaxis]], format="csr")
-        return SparseColumns(more, [*self.levelled, *([] if column.levels is None else [len(self)])])
+        more = scipy.sparse.hstack([self._matrix, target.labels.astype(float)[:, np.newaxis]], format="csr")
+        return SparseColumns(more, [*self.levelled, *([self.n_columns] if len(target.classes) > 2 else [])])
 
     def take(self, rows: Integers) -> SparseColumns:
         return SparseColumns(self._matrix[rows], self.levelled)
@@ -136,13 +134,13 @@ class SparseColumns:
     def digests(self) -> list[bytes]:
         matrix = self._matrix.tocsc()
         entries = np.zeros(matrix.shape[0])
-        found = []
+        digests = []
         for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
             rows = matrix.indices[start:end]
             entries[rows] = matrix.data[start:end]
-            found.append(Column("", pa.chunked_array([pa.array(entries)])).digest())
+            digests.append(Column("", pa.chunked_array([pa.array(entries)])).digest())
             entries[rows] = 0.0
-        return found
+        return digests
 
     def for_bins(self) -> Any:
         return self._matrix
@@ -150,17 +148,22 @@ class SparseColumns:
     def for_scores(self) -> Any:
         return self._matrix
 
-    def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> Floats:
+    def has_many_usual(self) -> bool:
+        rows = _sampled(self.n_rows)
         matrix = self._matrix[rows].tocsc()
         shares = 1.0 - np.diff(matrix.indptr) / len(rows)
         for j in np.flatnonzero(shares <= 1.0 - _USUAL):  # no other value can be in 70 % of the rest
             _, counts = np.unique(matrix.data[matrix.indptr[j] : matrix.indptr[j + 1]], return_counts=True)
             most = counts.max() / len(rows)
             shares[j] = most if most >= _USUAL else 0.0 if j in self.levelled else shares[j]
-        return shares
+        return bool(shares.mean() >= _MANY)
 
 
 Columns = DenseColumns | SparseColumns
+
+
+def _sampled(n_rows: int) -> npt.NDArray[np.int64]:
+    return np.linspace(0, n_rows - 1, min(n_rows, _SAMPLED_ROWS)).astype(np.int64)
 
 
 def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sparse: bool) -> Columns:
@@ -168,89 +171,6 @@ def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sp
     if table.is_sparse and sparse:
         return SparseColumns(table.source)
     return DenseColumns([schema.column(table, j, place) for j, place in enumerate(places)])
-
-
-class Features:
-    """A table's columns and, last, the target, in an order, and which of them a variable's models see.
-
-    With `by_content`, the order depends on the columns' content, so that their places and names do not
-    matter.
-    """
-
-    def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:
-        self.schema = Schema.of(table)
-        self._target = target
-        self._shelved = table if isinstance(table, ShelvedTable) else None
-        self.n_columns = table.n_columns
-        self.columns = self._columns_of(table)
-        digests = self.columns.digests() if by_content else range(len(self.columns))
-        self.order = tuple(sorted(range(len(self.columns)), key=digests.__getitem__))
-
-    def _columns_of(self, table: Table) -> Columns:
-        columns = columns_of(table, self.schema, range(self.n_columns), sparse=table.is_sparse)
-        return columns if self._target is None else columns.with_column(_as_column(self._target))
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self._shelved is None:
-            return self.__dict__
-        return {name: value for name, value in self.__dict__.items() if name != "columns"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self._shelved is not None:  # its columns are in a file
-            self.columns = self._columns_of(self._shelved)
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the columns are those of a sparse matrix."""
-        return isinstance(self.columns, SparseColumns)
-
-    def sees(self, variable: Variable, j: int) -> bool:
-        """Return whether a variable's models may split on a column."""
-        check_target(variable, self._target)
-        return j not in variable.excluded if j < self.n_columns else variable.sees_target
-
-    def seen(self, variable: Variable) -> list[int]:
-        """Return the positions of the table's columns that a variable's models may split on."""
-        return [j for j in range(self.n_columns) if self.sees(variable, j)]
-
-    def find(self, table: Table, variable: Variable) -> list[int | None]:
-        """Find the columns in another table; one that a variable's models see must not be missing."""
-        return self.schema.find(table, self.seen(variable))
-
-    def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> Columns:
-        """Return the columns of another table like `columns`; those that models do not see may be missing."""
-        places = self.find(table, variable)
-        columns = columns_of(table, self.schema, places, sparse=self.is_sparse)
-        if self._target is None:
-            return columns
-        theirs = replace_target(self._target, target, table.n_rows, variable)
-        unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
-        return columns.with_column(_as_column(unseen if theirs is None else theirs))
-
-    def of_rows(self, rows: Integers, target: LabelArray | None, variable: Variable) -> Columns:
-        """Return the columns at some row positions, with other labels of the target where models see it."""
-        columns = self.columns.take(rows)
-        theirs = None if target is None else replace_target(self._target, target, len(rows), variable)
-        if theirs is None:
-            return columns
-        return columns.in_order(range(self.n_columns)).with_column(_as_column(theirs))
-
-
-def _as_column(target: Variable) -> Column:
-    """Turn the target into a feature column for the models of protected attributes."""
-    levels = tuple(map(str, target.classes)) if len(target.classes) > 2 else None
-    return Column(target.name, pa.chunked_array([pa.array(target.labels)]), levels)
-
-
-def many_usual_values(columns: Columns) -> bool:
-    """Return whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
-
-    LightGBM need not count them. Many means a fifth, in a sample of the rows.
-    """
-    n_rows = columns.n_rows
-    rows = np.linspace(0, n_rows - 1, min(n_rows, _SAMPLED_ROWS)).astype(np.int64)
-    return bool(columns.usual_shares(rows).mean() >= _MANY)
 
 
 def bin_columns(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow as pa
 
 from fado._records import encode, record_from
 from fado._typing import Floats, Integers
@@ -25,21 +24,13 @@ from fado.engine._base import (
     Task,
     Watch,
     check_labels,
+    check_target,
     fit_constant,
     of_both_classes,
 )
-from fado.engine._bins import (
-    BINNING,
-    Columns,
-    Features,
-    bin_columns,
-    columns_of,
-    fitting,
-    many_usual_values,
-    subset,
-)
+from fado.engine._bins import BINNING, Columns, bin_columns, columns_of, fitting, subset
 from fado.engine._trees import Forest, LeafReader
-from fado.tabular import Column, Table, Variable
+from fado.tabular import ShelvedTable, Table, Variable
 
 if TYPE_CHECKING:
     import lightgbm
@@ -136,13 +127,22 @@ class LightGBMEngine:
         by_content: bool = False,
         prefilter: bool = True,
     ) -> None:
-        self._features = Features(table, target, by_content=by_content)
+        self.schema = Schema.of(table)
+        self.n_columns = table.n_columns
+        self.is_sparse = table.is_sparse
+        self._target = target
+        self._shelved = table if isinstance(table, ShelvedTable) else None
         self._by_content = by_content
         self._prefilter = prefilter
-        self._many_usual = prefilter and many_usual_values(self._features.columns)
-        self._start(workers)
+        self._start(table, workers)
+        digests = self.columns.digests() if by_content else range(self.columns.n_columns)
+        self._order = tuple(sorted(range(self.columns.n_columns), key=digests.__getitem__))
+        self._many_usual = prefilter and self.columns.has_many_usual()
 
-    def _start(self, workers: int) -> None:
+    def _start(self, table: Table | None, workers: int) -> None:
+        if table is not None:
+            columns = columns_of(table, self.schema, range(self.n_columns), sparse=self.is_sparse)
+            self.columns = columns if self._target is None else columns.with_target(self._target)
         self._workers = workers
         self._lock = threading.Lock()
         self._binned: dict[Any, lightgbm.Dataset] = {}
@@ -150,12 +150,14 @@ class LightGBMEngine:
         self._others: WeakKeyDictionary[Table, dict[Any, Any]] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
-        made_anew = ("_workers", "_lock", "_binned", "_others")
+        made_anew = {"_workers", "_lock", "_binned", "_others"}
+        if self._shelved is not None:  # its columns are in a file
+            made_anew.add("columns")
         return {name: value for name, value in self.__dict__.items() if name not in made_anew}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._start(workers=1)  # this process may be one of many on its machine
+        self._start(self._shelved, workers=1)  # this process may be one of many on its machine
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
@@ -187,8 +189,7 @@ class LightGBMEngine:
             given = id(task.estimator), id(task.scored), id(task.scored_target)
             needs[*given, task.variable.excluded, task.variable.sees_target] = task
         for task in needs.values():
-            parameters = self._parameters(task)
-            self._bins(task, parameters, self._layout(task, parameters))
+            self._bins(task)
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn from a subset of the bins and score another, or another table in the same bins."""
@@ -198,22 +199,28 @@ class LightGBMEngine:
         if constant is not None:
             return constant
         variable = task.variable
-        parameters = self._parameters(task)
-        layout = self._layout(task, parameters)
-        binned, evaluation = self._bins(task, parameters, layout)
+        parameters, layout, binned, evaluation = self._bins(task)
         parameters.setdefault("random_state", task.seed)  # once the bins are chosen, which all fits share
-        labels, present = _present_classes(variable, variable.labels[task.rows])
-        if present:
+        labels, present = variable.labels[task.rows], tuple[int, ...]()
+        if variable.kind == "classes":  # codes into the classes that occur
+            occurs = np.bincount(labels, minlength=len(variable.classes)) > 0
+            labels, present = (np.cumsum(occurs) - 1)[labels], tuple(np.flatnonzero(occurs).tolist())
             several = {"objective": "multiclass", "num_class": len(present)}
             parameters |= {"objective": "binary"} if len(present) == 2 else several
-        seen = [float(self._features.sees(variable, j)) for j in layout]
-        if not all(seen):
-            parameters["feature_contri"] = seen
+        seen = self.seen(variable)
+        if not seen.issuperset(layout):
+            parameters["feature_contri"] = [float(j in seen) for j in layout]
 
         def scores() -> Floats:
-            return _spread(
-                _read_scores(booster, training=task.scored is None), present, len(variable.classes)
-            )
+            """Read the booster's own predictions for the rows it was trained or measured on."""
+            read: list[Floats] = []
+
+            def keep(predicted: Floats, _: Any) -> tuple[str, float, bool]:
+                read.append(predicted.copy())
+                return "kept", 0.0, True
+
+            (booster.eval_train if task.scored is None else booster.eval_valid)(keep)
+            return _spread(read[0], present, len(variable.classes))
 
         with fitting():
             if task.scored is not None and not isinstance(task.scored, Table):
@@ -231,7 +238,7 @@ class LightGBMEngine:
                     continue
                 if watch(scores()):
                     break
-            return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
+            return LightGBMModel(scores(), booster, variable, present, self, layout, parameters)
 
     def read_leaves(self, forest: Forest, table: Table | None = None) -> LeafReader:
         """Prepare to read the leaves of all rows, or of those of another table.
@@ -243,50 +250,76 @@ class LightGBMEngine:
         table : Table, optional
             The other table; its columns are matched by name.
         """
-        columns = self._features.columns
-        if table is not None:
-            columns = self._features.of_table(table, None, forest.variable)
+        columns = self.columns if table is None else self.columns_for(table, None, forest.variable)
         return LeafReader(forest, columns)
 
-    def _parameters(self, task: Task) -> dict[str, Any]:
-        """Return an estimator's parameters as the booster takes them, for a fit in one thread."""
-        given, honoured = task.estimator.get_params(), set(_HONOURED.split())
-        parameters = {name: value for name, value in given.items() if name in honoured and value is not None}
-        if not {"force_col_wise", "force_row_wise"} & set(parameters):
-            # Left to itself, LightGBM times both and takes either. By rows, it counts columns not drawn too.
-            by_column = self._many_usual and _draws_columns(parameters)
-            parameters["force_col_wise" if by_column else "force_row_wise"] = True
-        return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
+    def seen(self, variable: Variable) -> set[int]:
+        """Return which columns a variable's models may split on; after the table's last comes the target."""
+        check_target(variable, self._target)
+        columns = set(range(self.n_columns)) - variable.excluded
+        return columns | {self.n_columns} if variable.sees_target else columns
 
-    def _layout(self, task: Task, parameters: dict[str, Any]) -> tuple[int, ...]:
-        """Return the columns of a model in order: those it sees, or all if a mask on them is enough."""
-        if self._by_content or not _draws_columns(parameters):
-            return self._features.order
-        return tuple(j for j in self._features.order if self._features.sees(task.variable, j))
+    def columns_for(self, rows: Integers | Table, labels: LabelArray | None, variable: Variable) -> Columns:
+        """Return the columns of some rows, or of another table, for a variable's models.
+
+        Parameters
+        ----------
+        rows : ndarray or Table
+            Positions, or another table: columns that the models do not see may be missing.
+        labels : ndarray or None
+            The target's labels of the rows, for models that see it; None for those of this table.
+        variable : Variable
+            What the models learnt.
+        """
+        if isinstance(rows, Table):
+            places = self.schema.find(rows, self.seen(variable))
+            columns = columns_of(rows, self.schema, places, sparse=self.is_sparse)
+            if self._target is None:
+                return columns
+        else:
+            columns = self.columns.take(rows)
+            if self._target is None or labels is None or not variable.sees_target:
+                return columns
+            columns = columns.in_order(range(self.n_columns))
+        if variable.sees_target:
+            labels = check_labels(labels, columns.n_rows, f"The models of {variable.name!r} see")
+        else:  # they look at none
+            labels = self._target.labels[np.zeros(columns.n_rows, dtype=np.intp)]
+        return columns.with_target(replace(self._target, labels=labels))
 
     def _bins(
-        self, task: Task, parameters: dict[str, Any], layout: tuple[int, ...]
-    ) -> tuple[lightgbm.Dataset, lightgbm.Dataset | None]:
-        """Return the binned table and, if the task scores another, that one in the same bins."""
+        self, task: Task
+    ) -> tuple[dict[str, Any], tuple[int, ...], lightgbm.Dataset, lightgbm.Dataset | None]:
+        """Return a fit's parameters, its columns in order, and the bins of this table and of the other."""
+        variable, given, honoured = task.variable, task.estimator.get_params(), set(_HONOURED.split())
+        parameters = {name: value for name, value in given.items() if name in honoured and value is not None}
+        draws = any(parameters.get(name, 1.0) != 1.0 for name in _COLUMN_DRAWS)
+        if not {"force_col_wise", "force_row_wise"} & set(parameters):
+            # Left to itself, LightGBM times both and takes either. By rows, it counts columns not drawn too.
+            parameters["force_col_wise" if self._many_usual and draws else "force_row_wise"] = True
+        parameters |= {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
+        seen, layout = self.seen(variable), self._order
+        if draws and not self._by_content:  # else a mask on the columns is enough
+            layout = tuple(j for j in layout if j in seen)
         least_rows = 1
-        if self._prefilter and _draws_columns(parameters):  # LightGBM draws none that it cannot split
+        if self._prefilter and draws:  # LightGBM draws none that it cannot split
             least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
         key = (layout, least_rows, *(parameters.get(name) for name in BINNING))
         with self._lock:
             if key not in self._binned:
-                columns = self._features.columns.in_order(layout)
+                columns = self.columns.in_order(layout)
                 self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
             binned = self._binned[key]
             if not isinstance(task.scored, Table):
-                return binned, None
-            self._features.find(task.scored, task.variable)  # another variable may have seen fewer columns
+                return parameters, layout, binned, None
+            self.schema.find(task.scored, seen)  # another variable may have seen fewer columns
             kept = self._others.setdefault(task.scored, {})
-            target = task.scored_target if task.variable.sees_target else None
+            target = task.scored_target if variable.sees_target else None
             if (key, id(target)) not in kept:
-                theirs = self._features.of_table(task.scored, target, task.variable).in_order(layout)
+                theirs = self.columns_for(task.scored, target, variable).in_order(layout)
                 other = bin_columns(theirs, parameters, self._workers, binned, least_rows=least_rows)
                 kept[key, id(target)] = target, other
-            return binned, kept[key, id(target)][1]
+            return parameters, layout, binned, kept[key, id(target)][1]
 
 
 @dataclass(eq=False)
@@ -297,16 +330,16 @@ class LightGBMModel:
     _booster: lightgbm.Booster
     _variable: Variable
     _present: tuple[int, ...]
-    _features: Features
+    _engine: LightGBMEngine
     _layout: tuple[int, ...]
     _parameters: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        self.gains = np.zeros(self._features.n_columns + 1)
+        self.gains = np.zeros(self._engine.n_columns + 1)
         self.gains[list(self._layout)] = self._booster.feature_importance("gain")
         self.n_trees = self._booster.current_iteration()
         most = self._parameters.get("max_cat_to_onehot", 4)
-        levelled, bins = set(self._features.columns.levelled), self._booster.train_set.feature_num_bin
+        levelled, bins = set(self._engine.columns.levelled), self._booster.train_set.feature_num_bin
         places = enumerate(self._layout)
         self._many_sided = frozenset(place for place, j in places if j in levelled and bins(place) > most)
 
@@ -330,19 +363,17 @@ class LightGBMModel:
 
     def score(self, rows: Integers | Table, target: LabelArray | None = None) -> Floats:
         """Score rows by their content, not by their bins."""
-        if isinstance(rows, Table):
-            columns = self._features.of_table(rows, target, self._variable)
-        else:
-            columns = self._features.of_rows(rows, target, self._variable)
+        columns = self._engine.columns_for(rows, target, self._variable)
         return _predict(self._booster, columns, self._layout, self._present, len(self._variable.classes))
 
     def detach(self) -> LightGBMScorer:
         """Return the booster only, as text, and the columns that it takes."""
+        engine = self._engine
         return LightGBMScorer(
-            self._features.schema,
+            engine.schema,
             self._layout,
-            tuple(self._features.seen(self._variable)),
-            self._features.is_sparse,
+            tuple(sorted(engine.seen(self._variable) - {engine.n_columns})),
+            engine.is_sparse,
             len(self._variable.classes),
             self._present,
             self._variable.sees_target,
@@ -378,11 +409,11 @@ class LightGBMScorer:
     def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows by the columns that the booster takes."""
         labels = check_labels(target, table.n_rows) if self.sees_target else np.zeros(table.n_rows)
-        found, seen = self.schema.find(table, self.seen), set(self.seen)
-        places = [place if j in seen else None for j, place in enumerate(found)]
+        seen = set(self.seen)
+        places = [place if j in seen else None for j, place in enumerate(self.schema.find(table, self.seen))]
         columns = columns_of(table, self.schema, places, sparse=self.sparse)
         if len(self.schema.names) in self.layout:
-            columns = columns.with_column(Column("", pa.chunked_array([pa.array(labels)])))
+            columns = columns.with_target(Variable("", "continuous", labels))
         return _predict(self._booster, columns, self.layout, self.present, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
@@ -429,31 +460,6 @@ class LightGBMScorer:
         except Exception as error:
             raise ValueError(f"LightGBM cannot read the content: {str(error).splitlines()[0]}") from error
         return scorer
-
-
-def _draws_columns(parameters: dict[str, Any]) -> bool:
-    """Return whether models of these parameters draw columns at random."""
-    return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
-
-
-def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray, tuple[int, ...]]:
-    """Return labels as codes into the classes that occur, and these; numbers as they are, and no class."""
-    if variable.kind != "classes":
-        return labels, ()
-    occurs = np.bincount(labels, minlength=len(variable.classes)) > 0
-    return (np.cumsum(occurs) - 1)[labels], tuple(np.flatnonzero(occurs).tolist())
-
-
-def _read_scores(booster: lightgbm.Booster, *, training: bool) -> Floats:
-    """Read the booster's own predictions for the rows it was trained or measured on."""
-    seen: list[Floats] = []
-
-    def keep(predicted: Floats, _: Any) -> tuple[str, float, bool]:
-        seen.append(predicted.copy())
-        return "kept", 0.0, True
-
-    (booster.eval_train if training else booster.eval_valid)(keep)
-    return seen[0]
 
 
 def _predict(
