@@ -74,10 +74,7 @@ sys.meta_path.insert(0, Presser())
 
 
 @posix
-@pytest.mark.parametrize(
-    "module",
-    ["fado.cli._app", "typer", "numpy._core.multiarray", "fado.cli.value"],
-)
+@pytest.mark.parametrize("module", ["fado.cli._app", "typer", "numpy._core.multiarray", "fado.cli.value"])
 def test_ctrl_c_while_the_program_is_imported_ends_it_without_a_word(files, module):
     # numpy turns an interrupt in the middle of its own import into another error
     process, printed, errors = run(files, VALUE, before=PRESSED.format(module=module))

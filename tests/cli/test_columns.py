@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.program import run
 
 from fado import load_model
-from fado.cli._app import build_app
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -32,12 +31,6 @@ def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("columns") / "data.parquet"
     FRAME.to_parquet(path)
     return path
-
-
-def run(*words):
-    result = CliRunner().invoke(build_app(), [str(word) for word in words])
-    assert result.exit_code == 0, result.stderr
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +98,4 @@ def test_an_experiment_leaves_ids_out(data, tmp_path):
     )
     words = ["experiment", "run", config, "--store", tmp_path / "store", "--jobs", 1]
     assert run(*words).stderr.splitlines()[:2] == FINDINGS
-    kept = CliRunner().invoke(build_app(), [*map(str, words), "--keep-ids"])
-    assert kept.exit_code == 2
-    assert "another" in kept.stderr
+    assert "another" in run(*words, "--keep-ids", code=2).stderr

@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli import program
 
 from fado import OutOfBagEntropy, Valuation, explore_files, load_model, reweigh_files, sample_files
-from fado.cli._app import build_app
 from fado.datasets import protected_from
 
 N = 900
@@ -35,17 +34,12 @@ NAMES = ("--group-names", f"{OLD}: '65, and over', under 65", "--group-names", "
 LABELS = (FRAME["amount"] >= 1100).to_numpy()
 
 
-def run(*arguments):
-    done = CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+def run(*words):
+    return program.run(*words).stdout
 
 
-def refusal(*arguments):
-    done = CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
-    assert done.exit_code == 2, done.output
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    return line.removeprefix("error: ")
+def refused(*words):
+    return program.refusal(program.run(*words, code=2))
 
 
 def groups_in(printed):
@@ -226,7 +220,7 @@ def test_an_aimed_model_never_sees_what_the_target_is_made_of(folder, tmp_path):
     assert model.check(FRAME, LABELS, {OLD: z}).sentence in checked
     assert "The line is between" not in checked
     assert pd.read_parquet(tmp_path / "s.parquet")["decision"].tolist() == model.predict(FRAME).tolist()
-    assert "`--group-names` names groups of `--protected`: give both." in refusal(*scored, *named)
+    assert "`--group-names` names groups of `--protected`: give both." in refused(*scored, *named)
 
 
 def test_a_frontier_has_named_groups(folder, tmp_path):
@@ -261,7 +255,7 @@ def test_kept_models_know_the_groups_of_new_rows(folder, tmp_path):
     run("value", tmp_path / "new.parquet", *asked, *models)
     assert np.isfinite(Valuation.load(tmp_path / "v.parquet").label_probability[OLD]).all()
     named = ("--group-names", f"{OLD}: old, young")
-    assert "leave out `--group-names`" in refusal("value", tmp_path / "new.parquet", *asked, *models, *named)
+    assert "leave out `--group-names`" in refused("value", tmp_path / "new.parquet", *asked, *models, *named)
 
 
 def test_models_that_were_kept_in_python_know_true_and_false(folder, tmp_path):
@@ -302,7 +296,7 @@ def test_what_makes_no_sense_is_one_sentence(folder, tmp_path, more, sentence):
     target = () if "--target" in more else ("--target", TARGET)
     protected = () if "--protected" in more else ("--protected", "sex")
     for data, out in (("all.parquet", "v.parquet"), ("parts", "v")):
-        told = refusal("value", folder / data, *target, *protected, *more, "--out", tmp_path / out)
+        told = refused("value", folder / data, *target, *protected, *more, "--out", tmp_path / out)
         assert re.match(sentence.replace("|", r"\|"), told), told
         if "is true in" not in sentence:  # which all rows say
             assert not (tmp_path / out).exists()
@@ -310,5 +304,5 @@ def test_what_makes_no_sense_is_one_sentence(folder, tmp_path, more, sentence):
 
 def test_a_group_is_named_once(folder, tmp_path):
     twice = ("--group-names", "sex: 1=men", "--group-names", "sex : 2=women", "--out", tmp_path / "v.parquet")
-    told = refusal("value", folder / "all.parquet", *ASKED, *twice)
+    told = refused("value", folder / "all.parquet", *ASKED, *twice)
     assert told == "`--group-names` names the groups of 'sex' twice: name them once."

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from benchmarks.faults import done_fits
 from tests.aim.conftest import draw_applicants
-from typer.testing import CliRunner
+from tests.cli.program import check_sentence, refusal, run
 
 from fado import load_model
-from fado.cli._app import build_app
 
 APPLICANTS = draw_applicants(1500, seed=0)
 AGE = np.random.default_rng(0).integers(18, 80, 1500)
@@ -25,24 +24,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(*words):
-    return CliRunner().invoke(build_app(), [str(word) for word in words])
-
-
-def frontier(folder, *more, out="model", target="hired", protected="sex"):
+def frontier(folder, *more, out="model", target="hired", protected="sex", code=0):
     words = ["frontier", folder / "data.csv", "--target", target, "--protected", protected]
-    return run(*words, "--out", folder / out, "--max-fits", "2", "--jobs", "1", "--max-fpr", "0.1", *more)
-
-
-def refusal(done):
-    assert done.exit_code == 2, done.output
-    *_, line = done.stderr.splitlines()  # after what there is to know about the columns
-    return line
+    words += ["--out", folder / out, "--max-fits", "2", "--jobs", "1", "--max-fpr", "0.1", *more]
+    return run(*words, code=code)
 
 
 def test_a_model_is_found_and_predicts(folder):
     done = frontier(folder, "--at-least", "0.05", "--drop", "weight")
-    assert done.exit_code == 0, done.output
     assert "On validation rows, which selected the model, the line is reached" in done.stdout
     assert "On test rows, which were not used to make the model, the line is reached" in done.stdout
     assert "in 2 fits, for fpr_ratio" in done.stdout
@@ -55,8 +44,7 @@ def test_a_model_is_found_and_predicts(folder):
     assert model.classes_.tolist() == ["no", "yes"]
     assert "sex" in model.feature_names_in_
     assert "weight" not in model.feature_names_in_
-    told = run("predict", folder / "model", folder / "data.csv", "--out", folder / "scores.csv")
-    assert told.exit_code == 0, told.output
+    run("predict", folder / "model", folder / "data.csv", "--out", folder / "scores.csv")
     written = pd.read_csv(folder / "scores.csv")
     np.testing.assert_allclose(written["score"], model.score_rows(FRAME), rtol=0, atol=1e-15)
     assert written["decision"].tolist() == model.predict(FRAME).tolist()
@@ -69,7 +57,6 @@ def test_a_model_is_found_and_predicts(folder):
 
 def test_a_missed_line_gives_the_closest_and_says_so(folder):
     done = frontier(folder, "--at-least", "1", "--drop", "sex", "--drop", "weight")
-    assert done.exit_code == 0, done.output
     assert re.search(
         r"On validation rows, .* the line is missed.*: fpr_ratio 0.*at least 1 required", done.stdout
     )
@@ -78,7 +65,6 @@ def test_a_missed_line_gives_the_closest_and_says_so(folder):
     assert not model.reached_
     assert model.facts_.why in done.stdout
     sure = frontier(folder, "--at-least", "0.5", "--confidence", "0.99", out="sure")
-    assert sure.exit_code == 0
     (told,) = [line for line in sure.stdout.splitlines() if line.startswith("On validation rows, which")]
     kept = load_model(folder / "sure").facts_
     assert f"(98 % interval {kept.measured['validation']['fpr_ratio_low']:.3f} to " in told
@@ -93,51 +79,51 @@ def test_a_missed_line_gives_the_closest_and_says_so(folder):
 
 
 def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
-    assert frontier(folder, "--at-least", "0.05").exit_code == 0
-    assert frontier(folder, "--at-least", "0.06").exit_code == 0
+    frontier(folder, "--at-least", "0.05")
+    frontier(folder, "--at-least", "0.06")
     assert load_model(folder / "model").facts_.at_least == 0.06
     assert (folder / "model" / "landscape.html").exists()
     (folder / "model" / "mine.txt").write_text("mine")
-    assert "'mine.txt', which is not part of a saved model" in refusal(frontier(folder))
+    assert "'mine.txt', which is not part of a saved model" in refusal(frontier(folder, code=2))
     assert (folder / "model" / "mine.txt").exists()
 
 
 @pytest.mark.parametrize(
-    ("out", "store", "how"),
-    [
-        ("m", "m", "the same place"),
-        ("m/o", "m", "one inside the other"),
-        ("m", "m/s", "one inside the other"),
-    ],
+    ("out", "store", "how"), [("m", "m", "the same place"), ("m/o", "m", "one inside the other")]
 )
 def test_a_model_and_a_store_in_one_place_are_refused_before_the_search(folder, out, store, how):
-    told = refusal(frontier(folder, "--store", folder / store, out=out))
+    told = refusal(frontier(folder, "--store", folder / store, out=out, code=2))
     named = (
         f"`--out` '{folder / out}' and `--store` '{folder / store}' are {how}: name another place for one."
     )
-    assert told == f"error: {named}"
+    assert told == named
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
 
 
 def test_scores_are_not_written_into_the_model(folder):
-    assert frontier(folder, "--at-least", "0.05", "--drop", "weight").exit_code == 0
+    frontier(folder, "--at-least", "0.05", "--drop", "weight")
     before = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
     told = refusal(
-        run("predict", folder / "model", folder / "data.csv", "--out", folder / "model" / "weights.parquet")
+        run(
+            "predict",
+            folder / "model",
+            folder / "data.csv",
+            "--out",
+            folder / "model" / "weights.parquet",
+            code=2,
+        )
     )
     assert "are one inside the other: name another place" in told
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == before
 
 
 def test_a_store_resumes(folder):
-    first = frontier(folder, "--store", folder / "store")
-    assert first.exit_code == 0, first.output
+    frontier(folder, "--store", folder / "store")
     fits = done_fits(folder / "store")
     assert len(fits) > 2
-    again = frontier(folder, "--store", folder / "store", "--at-least", "0.1")
-    assert again.exit_code == 0, again.output
+    frontier(folder, "--store", folder / "store", "--at-least", "0.1")
     assert done_fits(folder / "store") == fits
-    other = refusal(frontier(folder, "--store", folder / "store", "--ratio", "tpr_ratio"))
+    other = refusal(frontier(folder, "--store", folder / "store", "--ratio", "tpr_ratio", code=2))
     assert "interventions.aimed.ratios" in other
 
 
@@ -148,16 +134,14 @@ def test_a_landscape_that_cannot_be_written_leaves_the_directory_as_it_was(folde
 
     with monkeypatch.context() as patched:
         patched.setattr("fado.experiment.Frontier.report", half)
-        done = frontier(folder)
-    assert done.exit_code == 2
+        done = frontier(folder, code=2)
     assert "No space left on device" in done.stderr
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
-    assert frontier(folder).exit_code == 0
+    frontier(folder)
 
 
 def test_expressions_positive_labels_and_weights(folder):
-    done = frontier(folder, "--positive", "no", "--weight", "weight", "--max-fpr", "0.3", protected="age>=50")
-    assert done.exit_code == 0, done.output
+    frontier(folder, "--positive", "no", "--weight", "weight", "--max-fpr", "0.3", protected="age>=50")
     model = load_model(folder / "model")
     assert model.facts_.protected == ("age>=50",)
     assert list(model.labels) == ["yes", "no"]
@@ -166,65 +150,44 @@ def test_expressions_positive_labels_and_weights(folder):
 
 
 @pytest.mark.parametrize(
-    ("option", "limit", "kind"),
-    [
-        ("--max-selection-rate", "0.2", "selection_rate"),
-        ("--top-k", "60", "top_k"),
-        ("--threshold", "0.3", "threshold"),
-    ],
+    ("option", "limit"), [("--max-selection-rate", 0.2), ("--top-k", 60), ("--threshold", 0.3)]
 )
-def test_other_budgets(folder, option, limit, kind):
-    words = ["frontier", folder / "data.csv", "--target", "hired", "--protected", "sex"]
-    done = run(*words, "--out", folder / "model", "--max-fits", "2", "--jobs", "1", option, limit)
-    assert done.exit_code == 0, done.output
+def test_other_budgets(folder, option, limit):
+    asked = ("--target", "hired", "--protected", "sex", "--max-fits", 2, "--jobs", 1)
+    run("frontier", folder / "data.csv", *asked, "--out", folder / "model", option, limit)
     budget = load_model(folder / "model").facts_.budget
-    assert (budget.kind, budget.limit) == (kind, float(limit))
+    assert budget.kind == option.removeprefix("--").removeprefix("max-").replace("-", "_")
+    assert budget.limit == limit
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
-        (["--top-k", "5"], "all limit decisions: give one"),
-        (["--at-least", "80"], "`--at-least` must be in (0, 1]"),
-        (["--at-least", "0"], "`--at-least` must be in (0, 1]"),
-        (["--confidence", "0.2"], "`--confidence` must be in (0.5, 1)"),
-        (["--max-fits", "1"], "`--max-fits` must be at least 2"),
-        (["--ratio", "fpr"], "`--ratio` must be 'fpr_ratio'"),
-        (["--ratio", "fpr_ratio=2"], "`--ratio['fpr_ratio']` must be in (0, 1]"),
-        (["--ratio", "fpr_ratio=high"], "`--ratio['fpr_ratio']` must be a number in (0, 1]"),
-        (["--test", "3"], "`--test` names values of a column: name the column with `--split`"),
-        (["--split", "age"], "`--split age` needs values"),
-        (["--split", "agee", "--test", "1"], "no column 'agee'; did you mean 'age'"),
-        (["--split", "hired", "--test", "1"], "`--split` names 'hired', the target"),
-        (["--split", "age", "--test", "abc"], "`--test abc` is not a value of 'age'; it has"),
-        (["--split", "age", "--test", "20", "--validation", "20"], "is already named by `--validation`"),
-        (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both define the test data"),
-        (["--test-fraction", "1.5"], "`--test-fraction` must be"),
-        (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),
-        (["--drop", "sexe"], "`--drop` names 'sexe'"),
-        (["--positive", "maybe"], "`--positive maybe` is not a label"),
+        ("--at-least 80", r"`--at-least` must be in \(0, 1\]"),
+        ("--at-least 0", r"`--at-least` must be in \(0, 1\]"),
+        ("--confidence 0.2", r"`--confidence` must be in \(0.5, 1\)"),
+        ("--max-fits 1", "`--max-fits` must be at least 2"),
+        ("--ratio fpr_ratio=high", r"`--ratio\['fpr_ratio'\]` must be a number in \(0, 1\]"),
+        ("--split age", "`--split age` needs values"),
+        ("--split agee --test 1", "no column 'agee'; did you mean 'age'"),
+        ("--split hired --test 1", "`--split` names 'hired', the target"),
+        ("--split age --test abc", "`--test abc` is not a value of 'age'; it has"),
+        ("--split age --test 20 --validation 20", "is already named by `--validation`"),
+        ("--split age --test 20 --test-fraction 0.1", "both define the test data"),
+        ("--test-fraction 1.5", "`--test-fraction` must be"),
+        ("--max-fpr 2", r"`--max-fpr` must be a share in \(0, 1\)"),
+        ("--target age", "must hold two labels"),
     ],
-    ids=str,
 )
-def test_bad_options_are_said_in_a_sentence(folder, more, told):
-    assert told in refusal(frontier(folder, *more))
+def test_bad_options_are_said_in_a_sentence(folder, more, message):
+    check_sentence(frontier(folder, *more.split(), code=2), message)
     assert not (folder / "model").exists()
-
-
-def test_bad_columns_are_said_in_a_sentence(folder):
-    assert "got 'hire'; did you mean 'hired'" in refusal(frontier(folder, target="hire"))
-    assert "must hold two labels" in refusal(frontier(folder, target="age"))
-    assert "'sexe'" in refusal(frontier(folder, protected="sexe"))
-    assert "There is no file" in refusal(
-        run("frontier", folder / "no.csv", "--target", "y", "--protected", "z", "--out", folder / "m")
-    )
 
 
 def test_several_ratios_must_all_hold(folder):
     done = frontier(
         folder, "--ratio", "fpr_ratio=0.3", "--ratio", "tpr_ratio", "--at-least", "0.4", "--drop", "weight"
     )
-    assert done.exit_code == 0, done.output
     model = load_model(folder / "model")
     assert model.facts_.lines == {"fpr_ratio": 0.3, "tpr_ratio": 0.4}
     assert "for fpr_ratio and tpr_ratio" in done.stdout
@@ -235,11 +198,10 @@ def test_several_ratios_must_all_hold(folder):
 def test_a_column_sets_rows_apart(folder):
     months = np.arange(1500) % 6
     FRAME.assign(month=months).to_csv(folder / "data.csv", index=False)
-    done = frontier(
+    frontier(
         folder, "--split", "month", "--validation", "3", "--validation", "4", "--test", "5",
         "--weight", "weight",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     model = load_model(folder / "model")
     assert "month" not in model.feature_names_in_
     rows = {part.name: sum(own.rows for own in part.groups) for part in model.facts_.parts}
@@ -252,7 +214,7 @@ def test_a_column_sets_rows_apart(folder):
 
 
 def test_a_share_of_the_rows_is_kept_for_the_verdict(folder):
-    assert frontier(folder, "--test-fraction", "0.4").exit_code == 0
+    frontier(folder, "--test-fraction", "0.4")
     parts = {
         part.name: sum(own.rows for own in part.groups) for part in load_model(folder / "model").facts_.parts
     }

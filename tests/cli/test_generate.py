@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.program import check_sentence, run
 
 from fado import LinearUtility, UtilityAwareOverSampler, Valuation
-from fado.cli._app import build_app
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -35,18 +34,17 @@ def files(tmp_path):
     return tmp_path
 
 
-def generate(files, *more, protected=("sex",), values=True):
+def generate(files, *more, protected=("sex",), values=True, code=0):
     attributes = [word for name in protected for word in ("--protected", name)]
     words = ["generate", files / "data.parquet", "--target", "default", *attributes, "--drop", "when"]
     words += ["--values", files / "values.parquet"] if values else []
     words += ["--out", files / "more.parquet", "--jobs", 1, *more]
-    return CliRunner().invoke(build_app(), [str(word) for word in words])
+    return run(*words, code=code)
 
 
 @pytest.mark.parametrize("method", ["trees", "repeat"])
 def test_rows_equal_the_librarys(files, method):
     result = generate(files, "--alpha", 0.25, "--strength", 0.5, "--seed", 3, "--method", method)
-    assert result.exit_code == 0, result.stderr
     sampler = UtilityAwareOverSampler(
         LinearUtility(0.25).over(["sex"]), strength=0.5, random_state=3, method=method
     )
@@ -73,8 +71,7 @@ def test_rows_equal_the_librarys(files, method):
 
 @pytest.mark.parametrize("expression", ["age>=50", "sex==f & age>=50"])
 def test_made_rows_stay_in_their_group(files, expression):
-    result = generate(files, protected=[expression])
-    assert result.exit_code == 0, result.stderr
+    generate(files, protected=[expression])
     more = pd.read_parquet(files / "more.parquet")
     group = (more["age"] >= 50) & (True if expression == "age>=50" else more["sex"] == "f")
     rates = more["default"].groupby(group).mean()
@@ -83,8 +80,7 @@ def test_made_rows_stay_in_their_group(files, expression):
 
 
 def test_an_attribute_that_no_model_sees_is_the_parents(files):
-    result = generate(files, "--drop", "sex", "--drop", "job")
-    assert result.exit_code == 0, result.stderr
+    generate(files, "--drop", "sex", "--drop", "job")
     more = pd.read_parquet(files / "more.parquet")
     assert (more["sex"][more["synthetic"]] == "f").all()
     assert more["job"][more["synthetic"]].isna().all()
@@ -94,7 +90,6 @@ def test_an_attribute_that_no_model_sees_is_the_parents(files):
 
 def test_values_are_made_on_the_way(files):
     result = generate(files, values=False)
-    assert result.exit_code == 0, result.stderr
     assert "alpha 0.5" in result.stdout
     assert pd.read_parquet(files / "more.parquet")["synthetic"].any()
 
@@ -102,7 +97,6 @@ def test_values_are_made_on_the_way(files):
 def test_weights_of_made_rows_are_written(files):
     FRAME.assign(survey=RNG.integers(1, 5, N)).to_parquet(files / "data.parquet")
     result = generate(files, "--weight", "survey")
-    assert result.exit_code == 0, result.stderr
     more = pd.read_parquet(files / "more.parquet")
     rates = [
         np.average(part["default"], weights=part["survey"]) for _, part in more.groupby("sex", observed=True)
@@ -121,32 +115,21 @@ def test_weights_of_made_rows_are_written(files):
     [
         (["--strength", 2], r"`--strength` must be in \[0, 1\], got 2.0"),
         (["--alpha", 1.5], r"`--alpha` must be in \[0, 1\], got 1.5"),
-        (["--protected", "sax"], "'sax'"),
-        (["--positive", "ugly"], "`--positive ugly` is not a label of the target"),
         (["--protected", "job"], "`--values` has no values for the protected attribute 'job'"),
     ],
     ids=str,
 )
 def test_bad_input_ends_in_one_sentence(files, more, message):
-    result = generate(files, *more)
-    assert result.exit_code == 2
-    assert "Traceback" not in result.stderr
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
-    assert re.search(message, errors[0]), errors[0]
+    check_sentence(generate(files, *more, code=2), message)
     assert not (files / "more.parquet").exists()
 
 
 def test_a_column_of_that_name_is_not_replaced(files):
     FRAME.assign(synthetic=1).to_parquet(files / "data.parquet")
-    result = generate(files)
-    assert result.exit_code == 2
-    assert "error: The table already has a column 'synthetic'" in result.stderr
+    assert "error: The table already has a column 'synthetic'" in generate(files, code=2).stderr
 
 
 def test_dates_are_to_be_dropped(files):
     words = ["generate", files / "data.parquet", "--target", "default", "--protected", "sex"]
     words += ["--values", files / "values.parquet", "--out", files / "more.parquet"]
-    result = CliRunner().invoke(build_app(), [str(word) for word in words])
-    assert result.exit_code == 2
-    assert "Column 'when' holds dates or times" in result.stderr
+    assert "Column 'when' holds dates or times" in run(*words, code=2).stderr

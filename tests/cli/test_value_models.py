@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.program import run
 
 from fado import OutOfBagEntropy, Valuation
-from fado.cli._app import build_app
 from fado.datasets import protected_from
 from fado.valuation import load_models
 
@@ -26,14 +25,10 @@ OLD, NEW = FRAME.iloc[:300], FRAME.iloc[300:].reset_index(drop=True)
 ATTRIBUTES = ("--protected", "sex", "--protected", "age >= 50")
 
 
-def run(*arguments):
-    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
-
-
-def train(folder, *more):
+def train(folder, *more, code=0):
     return run(
         "value", folder / "old.parquet", "--target", "default", *ATTRIBUTES, "--drop", "id", "--bags", 5,
-        "--out", folder / "values.parquet", "--models", folder / "models", *more,
+        "--out", folder / "values.parquet", "--models", folder / "models", *more, code=code,
     )  # fmt: skip
 
 
@@ -44,7 +39,6 @@ def folder(tmp_path_factory):
     NEW.to_parquet(folder / "new.parquet")
     NEW.drop(columns=["default", "id"]).to_csv(folder / "unlabelled.csv", index=False)
     result = train(folder)
-    assert result.exit_code == 0, result.stderr
     (folder / "said.txt").write_text(result.stdout)
     return folder
 
@@ -57,8 +51,8 @@ def valuator():
     return valuator.fit(OLD.drop(columns=["default", "id"]), OLD["default"], sensitive_features=z)
 
 
-def value(folder, *more, data="new.parquet", out="new_values.parquet", models="models"):
-    return run("value", folder / data, "--models", folder / models, "--out", folder / out, *more)
+def value(folder, *more, data="new.parquet", out="new_values.parquet", models="models", code=0):
+    return run("value", folder / data, "--models", folder / models, "--out", folder / out, *more, code=code)
 
 
 def test_models_are_kept_beside_the_same_values(folder, valuator):
@@ -75,16 +69,15 @@ def test_values_that_cannot_be_written_leave_no_models_that_refuse_the_table(tmp
     with monkeypatch.context() as patched:
         patched.setattr("fado.cli._inputs.save_values", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            raise train(tmp_path).exception
+            raise train(tmp_path, code=1).exception
     assert [path.name for path in tmp_path.iterdir()] == ["old.parquet"]
-    assert train(tmp_path).exit_code == 0
+    train(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["models", "old.parquet", "values.parquet"]
 
 
 @pytest.mark.parametrize("data", ["new.parquet", "unlabelled.csv"])
 def test_rows_without_labels_are_valued(folder, valuator, data):
     result = value(folder, data=data)
-    assert result.exit_code == 0, result.stderr
     found, expected = Valuation.load(folder / "new_values.parquet"), valuator.value(NEW)
     for field in ("values", "epistemic", "counts"):
         pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
@@ -97,7 +90,6 @@ def test_rows_without_labels_are_valued(folder, valuator, data):
 
 def test_labels_and_attributes_that_are_known_are_used(folder, valuator):
     result = value(folder, "--target", "default", *ATTRIBUTES, "--jobs", 1)
-    assert result.exit_code == 0, result.stderr
     z = {"sex": NEW["sex"], "age>=50": protected_from(NEW, "age>=50")}
     found, expected = Valuation.load(folder / "new_values.parquet"), valuator.value(NEW, NEW["default"], z)
     for field in ("values", "label_probability"):
@@ -108,22 +100,19 @@ def test_labels_and_attributes_that_are_known_are_used(folder, valuator):
 
 def test_values_of_new_rows_go_on_to_other_commands(folder):
     out = folder / "labelled.parquet"
-    assert value(folder, "--target", "default", out=out.name).exit_code == 0
-    result = run(
+    value(folder, "--target", "default", out=out.name)
+    run(
         "sample", folder / "new.parquet", "--target", "default", "--protected", "sex",
         "--intervention", "uaps", "--values", out, "--alpha", 0.5, "--out", folder / "sampled.parquet",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
 
 
 def test_the_table_that_the_models_learnt_from_is_refused(folder):
-    result = value(folder, "--target", "default", data="old.parquet")
-    assert result.exit_code == 2
+    result = value(folder, "--target", "default", data="old.parquet", code=2)
     assert "were trained on this table" in result.stderr
     assert "name another with `--models`" in result.stderr
     (folder / ".models.0123abcd.part").mkdir()  # of one who was killed when all was done
-    again = train(folder)
-    assert again.exit_code == 2
+    again = train(folder, code=2)
     assert not (folder / ".models.0123abcd.part").exists()
     assert "contains models, so nothing is trained: leave out `--bags`, `--drop`" in again.stderr
 
@@ -131,77 +120,72 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--bags", 5], "leave out `--bags`"),
-        (["--seed", 1], "leave out `--seed`"),
-        (["--valuator", "inbag"], "leave out `--valuator`"),
-        (["--exclude", "town"], "leave out `--exclude`"),
-        (["--target", "defaults"], "got 'defaults'; did you mean 'default'?"),
-        (["--target", "town"], "label 'Bonn', which the models have not learnt"),
-        (["--protected", "town"], "learnt no protected attribute 'town', which `--protected` names"),
-        (["--protected", "colour"], "colour"),
-        (["--out", "values.txt"], "`--out` must end in"),
+        ("--bags 5", "leave out `--bags`"),
+        ("--seed 1", "leave out `--seed`"),
+        ("--valuator inbag", "leave out `--valuator`"),
+        ("--exclude town", "leave out `--exclude`"),
+        ("--target defaults", "got 'defaults'; did you mean 'default'?"),
+        ("--target town", "label 'Bonn', which the models have not learnt"),
+        ("--protected town", "learnt no protected attribute 'town', which `--protected` names"),
+        ("--protected colour", "colour"),
+        ("--out values.txt", "`--out` must end in"),
     ],
-    ids=str,
 )
 def test_options_that_do_not_fit_are_refused(folder, more, message):
-    result = value(folder, *more)
-    assert result.exit_code == 2
+    result = value(folder, *more.split(), code=2)
     assert message in result.stderr
-    assert result.stderr.startswith("error: ")
     assert len(result.stderr.splitlines()) == 1
 
 
 def test_values_are_not_written_among_the_models(folder):
-    result = value(folder, out="models/values.parquet")
-    assert result.exit_code == 2
-    assert "are one inside the other: name another place for one" in result.stderr
+    assert (
+        "are one inside the other: name another place for one"
+        in value(folder, out="models/values.parquet", code=2).stderr
+    )
     assert not (folder / "models" / "values.parquet").exists()
 
 
 def test_a_column_that_models_see_must_be_there(folder):
     NEW.drop(columns="town").to_parquet(folder / "narrow.parquet")
-    result = value(folder, data="narrow.parquet")
-    assert result.exit_code == 2
-    assert "no column 'town', which the model learnt from" in result.stderr
+    assert (
+        "no column 'town', which the model learnt from" in value(folder, data="narrow.parquet", code=2).stderr
+    )
 
 
 def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "notes.txt").write_text("mine")
     NEW.to_parquet(tmp_path / "new.parquet")
-    result = value(tmp_path)
-    assert result.exit_code == 2
-    assert "There is no saved set of models" in result.stderr
-    result = value(tmp_path, models="new.parquet")
-    assert result.exit_code == 2
-    assert "it is not a directory" in result.stderr
+    assert "There is no saved set of models" in value(tmp_path, code=2).stderr
+    assert "it is not a directory" in value(tmp_path, models="new.parquet", code=2).stderr
     assert (tmp_path / "models" / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--valuator", "influence"], "`--models` is for `--valuator oob` or `inbag`, not for 'influence'"),
-        (["--models", "none/models"], "does not exist: create it first"),
-        (["--from", "values.parquet"], "fits no models: leave out"),
+        ("--valuator influence", "`--models` is for `--valuator oob` or `inbag`, not for 'influence'"),
+        ("--models none/models", "does not exist: create it first"),
+        ("--from values.parquet", "fits no models: leave out"),
     ],
-    ids=str,
 )
 def test_models_are_kept_only_where_there_are_any(folder, tmp_path, more, message, monkeypatch):
     monkeypatch.chdir(folder)
-    result = run(
-        "value", "old.parquet", "--target", "default", "--protected", "sex", "--out", tmp_path / "v.parquet",
-        "--models", tmp_path / "fresh", *more,
-    )  # fmt: skip
-    assert result.exit_code == 2
-    assert message in result.stderr
+    words = (
+        "value",
+        "old.parquet",
+        "--target",
+        "default",
+        "--protected",
+        "sex",
+        "--models",
+        tmp_path / "fresh",
+    )
+    assert message in run(*words, "--out", tmp_path / "v.parquet", *more.split(), code=2).stderr
     assert not (tmp_path / "fresh").exists()
 
 
 def test_labels_are_needed_where_models_are_to_be_trained(folder, tmp_path):
-    result = run("value", folder / "new.parquet", "--out", tmp_path / "v.parquet", "--models", tmp_path / "m")
-    assert result.exit_code == 2
-    assert "Missing option '--target'" in result.stderr
-    result = run("value", folder / "new.parquet", "--target", "default", "--out", tmp_path / "v.parquet")
-    assert result.exit_code == 2
-    assert "Missing option '--protected'" in result.stderr
+    words = ("value", folder / "new.parquet", "--out", tmp_path / "v.parquet")
+    assert "Missing option '--target'" in run(*words, "--models", tmp_path / "m", code=2).stderr
+    assert "Missing option '--protected'" in run(*words, "--target", "default", code=2).stderr

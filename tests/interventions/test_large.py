@@ -557,13 +557,7 @@ def test_places_that_cannot_be_written_are_refused_before_a_row_is_read(folder, 
 
 def test_other_settings_are_refused_in_a_sentence(frame, folder, tmp_path):
     rps, out = RandomPrevalenceSampler(), tmp_path / "s"
-    refused(
-        "`target` must name a column .* got 'hird'",
-        folder,
-        intervention=rps,
-        out=out,
-        target="hird",
-    )
+    refused("`target` must name a column .* got 'hird'", folder, intervention=rps, out=out, target="hird")
     refused("'age' has more than 20 different numbers", folder, intervention=rps, out=out, protected="age")
     refused("is true in no row", folder, intervention=rps, out=out, protected="age > 200")
     refused("`weight` names 'sex', which holds text", folder, intervention=rps, out=out, weight="sex")

@@ -230,11 +230,7 @@ def test_what_is_written_can_be_read(tmp_path):
 @pytest.mark.parametrize(
     ("given", "settings", "message"),
     [
-        (
-            [0.2, 1.5, 0.4, 0.1],
-            {},
-            r"Scores must be in \[0, 1\], got 1.5 in row 1: scale them",
-        ),
+        ([0.2, 1.5, 0.4, 0.1], {}, r"Scores must be in \[0, 1\], got 1.5 in row 1: scale them"),
         (
             ["no", "yes", "later", "no"],
             {},
@@ -244,16 +240,8 @@ def test_what_is_written_can_be_read(tmp_path):
         ([0.1, 0.2, np.inf, 0.4], {}, "`scores` must be finite, got inf in row 2; drop or fill such rows"),
         ([0, 1, 0, 1], {"least_share": 1.5}, r"`least_share` must be in \[0, 1\), got 1.5"),
         ([0, 1, 0, 1], {"confidence": 2}, r"`confidence` must be in \(0, 1\), got 2"),
-        (
-            [0, 1, 0, 1],
-            {"sensitive_features": list("aab")},
-            "has 3 rows, and there are 4 decisions",
-        ),
-        (
-            [0, 1, 0, 1],
-            {"sensitive_features": {"sex": [None] * 4}},
-            "'sex' is unknown in every row",
-        ),
+        ([0, 1, 0, 1], {"sensitive_features": list("aab")}, "has 3 rows, and there are 4 decisions"),
+        ([0, 1, 0, 1], {"sensitive_features": {"sex": [None] * 4}}, "'sex' is unknown in every row"),
         ([], {}, "must have at least one row, got none"),
     ],
 )

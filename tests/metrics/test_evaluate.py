@@ -5,12 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from fairlearn.metrics import (
-    MetricFrame,
-    false_negative_rate,
-    false_positive_rate,
-    selection_rate,
-)
+from fairlearn.metrics import MetricFrame, false_negative_rate, false_positive_rate, selection_rate
 from scipy.stats import binomtest, norm
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -173,11 +168,7 @@ def test_intervals_cover_the_truth(threshold):
 
     at = np.linspace(1, 3, 200_001)
     at = at[np.argmin(np.abs(fpr(at) - 0.1))] if threshold is None else threshold
-    truth = {
-        "threshold": at,
-        "tpr": norm.sf(at - 1.5),
-        "fpr_ratio": norm.sf(at) / norm.sf(at - 0.5),
-    }
+    truth = {"threshold": at, "tpr": norm.sf(at - 1.5), "fpr_ratio": norm.sf(at) / norm.sf(at - 0.5)}
     rng = np.random.default_rng(0)
     covered = dict.fromkeys(truth, 0)
     n_runs = 150
@@ -413,10 +404,7 @@ def test_fairlearn_finds_the_same_rates_in_every_group():
     with pytest.warns(UserWarning, match="'sex' is unknown"):
         frame = predictions_frame(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
     theirs = MetricFrame(
-        metrics=RATES,
-        y_true=frame["label_value"],
-        y_pred=frame["score"],
-        sensitive_features=frame[["sex"]],
+        metrics=RATES, y_true=frame["label_value"], y_pred=frame["score"], sensitive_features=frame[["sex"]]
     )
     with pytest.warns(UserWarning, match="'sex' is unknown"):
         ours = by_group(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)

@@ -60,10 +60,7 @@ def test_effective_sizes_by_hand():
 
 
 def test_a_ratio_to_a_known_share_has_the_limits_of_the_other_share():
-    shares, sizes = (
-        np.array([0.02, 0.1]),
-        np.array([200.0, 1e10]),
-    )  # NaN of many more, before scipy 1.17
+    shares, sizes = (np.array([0.02, 0.1]), np.array([200.0, 1e10]))  # NaN of many more, before scipy 1.17
     low, high = ratio_limits(shares, sizes, 0.025)
     own = share_limits(shares[:1], sizes[:1], 0.025)
     assert low == pytest.approx(own[0][0] / 0.1, rel=1e-4)

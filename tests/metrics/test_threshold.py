@@ -344,11 +344,7 @@ def test_whole_weights_are_repeated_rows():
     weights = np.random.default_rng(0).integers(0, 4, 200)
     repeated = [np.repeat(column, weights) for column in (positive, scores, codes)]
     weighted = evaluate(
-        positive,
-        scores,
-        sensitive_features=codes,
-        sample_weight=weights,
-        budget=("selection_rate", 0.2),
+        positive, scores, sensitive_features=codes, sample_weight=weights, budget=("selection_rate", 0.2)
     )
     assert weighted == evaluate(*repeated[:2], sensitive_features=repeated[2], budget=("selection_rate", 0.2))
 
@@ -376,13 +372,7 @@ def test_the_rate_of_a_budget_has_exact_limits_and_the_count_none():
     for name in ("threshold", "fpr", "tpr", *RATIO_NAMES):
         assert found[f"{name}_low"] < found[name] < found[f"{name}_high"]
     share, _ = measure(
-        positive,
-        scores,
-        codes,
-        ["a", "b"],
-        budget=Budget("selection_rate", 0.1),
-        n_boot=100,
-        random_state=0,
+        positive, scores, codes, ["a", "b"], budget=Budget("selection_rate", 0.1), n_boot=100, random_state=0
     )
     assert share == {name: value for name, value in found.items() if name != "selected"}
 

@@ -24,13 +24,7 @@ from fado.metrics._inputs import (
     refuse_missing,
     rows_of_weight,
 )
-from fado.metrics._intervals import (
-    MeasuredRows,
-    effective_sizes,
-    pair_limits,
-    ratio_limits,
-    share_limits,
-)
+from fado.metrics._intervals import MeasuredRows, effective_sizes, pair_limits, ratio_limits, share_limits
 from fado.metrics._rates import RATES, Rate
 from fado.metrics._threshold import Budget, predicted_positive
 

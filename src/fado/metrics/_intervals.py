@@ -29,15 +29,7 @@ import numpy as np
 
 from fado._messages import list_names
 from fado._typing import Bools, Floats, Integers
-from fado.metrics._rates import (
-    RATES,
-    RATIOS,
-    GroupCounts,
-    Rate,
-    compared_counts,
-    count_by_group,
-    rates_from,
-)
+from fado.metrics._rates import RATES, RATIOS, GroupCounts, Rate, compared_counts, count_by_group, rates_from
 from fado.metrics._threshold import Budget, predicted_positive
 
 Bounds = tuple[float, float]

@@ -1,0 +1,26 @@
+"""How tests run the program, and read the one sentence in which it refuses something."""
+
+import re
+
+from typer.testing import CliRunner
+
+from fado.cli._app import build_app
+
+
+def run(*words, code=0):
+    """Run a command, which must end with a code; one that refuses says so in one sentence."""
+    done = CliRunner().invoke(build_app(), [str(word) for word in words], env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    assert code != 2 or len(re.findall("^(?:error|Usage): ", done.stderr, re.MULTILINE)) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def refusal(done):
+    """Give the sentence of a command that has refused something."""
+    return re.search("^error: (.*)", done.stderr, re.MULTILINE)[1]
+
+
+def check_sentence(done, pattern):
+    """Compare the sentence of a command that has refused something with a regular expression."""
+    assert re.search(pattern, refusal(done)), done.stderr
