@@ -77,24 +77,17 @@ def test_how_many_rows_decide():
 
 
 def test_a_clear_miss_is_told_though_another_group_is_too_small():
-    rows, y, groups = rows_of(2_000, 500, 20_000)
-    rows, y, groups = (
-        np.r_[rows, np.zeros((40, 1))],
-        np.r_[y, np.zeros(40, dtype=int)],
-        np.r_[groups, ["x"] * 40],
-    )
-    check = stub(min_group_size=0).check(rows, y, groups)
-    assert np.isnan(check.metrics["fpr_ratio_high"])
-    assert check.held is False
-    assert "(at most 0.2" in check.sentence
-    assert " between groups with enough false positives, at 97.5 % confidence)" in check.sentence
-    rows, y, groups = rows_of(2_000, 2_000, 20_000)
-    rows, y, groups = (
-        np.r_[rows, np.zeros((40, 1))],
-        np.r_[y, np.zeros(40, dtype=int)],
-        np.r_[groups, ["x"] * 40],
-    )
-    assert stub(min_group_size=0).check(rows, y, groups).held is None
+    def check(b):
+        rows, y, groups = rows_of(2_000, b, 20_000)
+        few = np.zeros((40, 1)), np.zeros(40, dtype=int), ["x"] * 40
+        return stub(min_group_size=0).check(np.r_[rows, few[0]], np.r_[y, few[1]], np.r_[groups, few[2]])
+
+    missed = check(500)
+    assert np.isnan(missed.metrics["fpr_ratio_high"])
+    assert missed.held is False
+    assert "(at most 0.2" in missed.sentence
+    assert " between groups with enough false positives, at 97.5 % confidence)" in missed.sentence
+    assert check(2_000).held is None
 
 
 def test_all_lines_must_be_held_and_one_that_is_missed_decides():
@@ -154,21 +147,22 @@ def test_what_is_undefined_cannot_be_told():
 
 
 @pytest.mark.parametrize(
-    ("budget", "kept"),
+    ("budget", "kept", "used"),
     [
-        (Budget("fpr", 0.1), True),
-        (Budget("fpr", 0.09), False),
-        (Budget("selection_rate", 0.5), True),
-        (Budget("selection_rate", 0.4), False),
-        (Budget("top_k", 340), True),
-        (Budget("top_k", 339), False),
-        (Budget("threshold", 0.5), True),
+        (Budget("fpr", 0.1), True, 1.0),
+        (Budget("fpr", 0.09), False, 0.1 / 0.09),
+        (Budget("selection_rate", 0.5), True, 340 / 800 / 0.5),
+        (Budget("selection_rate", 0.4), False, 340 / 800 / 0.4),
+        (Budget("top_k", 340), True, 1.0),
+        (Budget("top_k", 339), False, 340 / 339),
+        (Budget("threshold", 0.5), True, None),
     ],
     ids=str,
 )
-def test_whether_the_budget_is_kept_on_these_rows(budget, kept):
-    rows, y, groups = rows_with(20)  # 40 of 400 negatives and 300 of 400 positives
-    assert stub(budget=budget).check(rows, y, groups).budget_kept is kept
+def test_whether_the_budget_is_kept_on_these_rows_and_how_much_is_used(budget, kept, used):
+    check = stub(budget=budget).check(*rows_with(20))  # 40 of 400 negatives and 300 of 400 positives
+    assert check.budget_kept is kept
+    assert check.to_plain()["budget"]["used"] == (used if used is None else pytest.approx(used))
 
 
 def test_small_groups_and_other_attributes_are_noted():
@@ -184,18 +178,22 @@ def test_names_of_columns_are_attributes_too():
     assert check == MODEL.check(X, LABELS, SEX)
 
 
-def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
-    rows, y, groups = rows_with(20)
-    with pytest.raises(ValueError, match=r"`y` has only one label \(1\)"):
-        stub().check(rows, np.ones_like(y), groups)
-    with pytest.raises(ValueError, match="`y` has the label 'maybe', and the model knows 0 and 1"):
-        stub().check(rows, np.full(len(y), "maybe"), groups)
-    with pytest.raises(ValueError, match="`sensitive_features` is needed"):
-        stub().check(rows, y, None)
-    with pytest.raises(ValueError, match="`y` is needed with `sensitive_features`"):
-        stub().check(rows, None, groups)
-    with pytest.raises(ValueError, match="`date` must be a day such as '2026-05-31', got 'May'"):
-        stub().check(rows, y, groups, date="May")
+ROWS, LABELLED, GROUPS = rows_with(20)
+
+
+@pytest.mark.parametrize(
+    ("y", "groups", "date", "match"),
+    [
+        (np.ones_like(LABELLED), GROUPS, None, r"`y` has only one label \(1\)"),
+        (np.full(800, "maybe"), GROUPS, None, "`y` has the label 'maybe', and the model knows 0 and 1"),
+        (LABELLED, None, None, "`sensitive_features` is needed"),
+        (None, GROUPS, None, "`y` is needed with `sensitive_features`"),
+        (LABELLED, GROUPS, "May", "`date` must be a day such as '2026-05-31', got 'May'"),
+    ],
+)
+def test_rows_that_cannot_be_checked_are_refused_in_a_sentence(y, groups, date, match):
+    with pytest.raises(ValueError, match=match):
+        stub().check(ROWS, y, groups, date=date)
 
 
 def test_groups_are_counted_and_new_missing_and_absent_ones_are_named():
@@ -242,21 +240,6 @@ def test_all_of_it_is_plain_data(tmp_path):
     }
     assert told["sentence"] == check.sentence
     assert stub().check(*rows_of(2, 0, 20)).date == datetime.datetime.now().astimezone().date().isoformat()
-
-
-@pytest.mark.parametrize(
-    ("budget", "used"),
-    [
-        (Budget("fpr", 0.1), 1.0),
-        (Budget("selection_rate", 0.5), 340 / 800 / 0.5),
-        (Budget("top_k", 340), 1.0),
-        (Budget("threshold", 0.5), None),
-    ],
-    ids=str,
-)
-def test_how_much_of_the_budget_is_used(budget, used):
-    check = stub(budget=budget).check(*rows_with(20))  # 40 of 400 negatives and 300 of 400 positives
-    assert check.to_plain()["budget"]["used"] == (used if used is None else pytest.approx(used))
 
 
 def test_without_labels_columns_and_selection_are_checked():
