@@ -77,13 +77,14 @@ def one_draw(directory, name, number, retrain):
     effects = found["effects"][0]
     truth = Truth(draw, y_population, number)
     rows = []
-    for one in found["slices"]:
-        if one["measured"] is not None:
-            sums = {"by sums": -effects[one["rows"]].sum(), "by leaves": one["forecast"][0]}
-            rows.append({"kind": "slice"} | one["measured"] | truth.change(one["rows"]) | sums)
-    for one in found["curve"]:
-        if one["measured"] is not None:
-            rows.append({"kind": "most harmful"} | one["measured"] | truth.change(one["rows"]))
+    for part, measured in found["slices"]:
+        if measured is not None:
+            removed = part.rows(columns)
+            forecast = {"forecast": -effects[removed].sum()}
+            rows.append({"kind": "slice"} | measured | truth.change(removed) | forecast)
+    for _, removed, measured in found["curve"]:
+        if measured is not None:
+            rows.append({"kind": "most harmful"} | measured | truth.change(removed))
     return rows
 
 
@@ -134,7 +135,6 @@ def print_tables(frame):
                 f"| {metric}: {name} | {len(own)} | {clear.mean():.0%} | {told} | {right.mean():.0%} | "
                 f"{inside.mean():.0%} |"
             )
-    removed = frame[frame["kind"] == "slice"].dropna(subset=["by sums", "by leaves"])
-    for how in ("by sums", "by leaves"):
-        right = (np.sign(removed[how]) == np.sign(removed["true_ratio_change"])).mean()
-        print(f"\nRemoved slices, sign of the ratio forecast {how}: right in {right:.0%} of {len(removed)}")
+    removed = frame[frame["kind"] == "slice"]
+    right = (np.sign(removed["forecast"]) == np.sign(removed["true_ratio_change"])).mean()
+    print(f"\nRemoved slices, sign of the sum of effects: right in {right:.0%} of {len(removed)}")

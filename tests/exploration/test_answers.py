@@ -9,8 +9,8 @@ import pytest
 from fado import OutOfBagEntropy, Valuation, explore
 from fado.aim import trade_off
 from fado.exploration._answers import answers
+from fado.exploration._effects import most_helpful
 from fado.exploration._explored import read_explored
-from fado.exploration._rows import most_helpful
 from fado.tabular import read_problem
 from fado.valuation import Provenance
 
@@ -275,7 +275,7 @@ def test_a_direction_is_never_named_where_the_interval_holds_0(seed, n_groups):
 
 def test_chance_seldom_makes_a_gap_among_many_groups():
     """The widest of ten gaps between five equal groups: its interval must exclude 0 in few of 300 tables."""
-    from fado.exploration._biases import share, share_gap, widest_gap
+    from fado.exploration._estimates import share, share_gap, widest_gap
 
     rng = np.random.default_rng(0)
     events = rng.binomial(200, 0.3, size=(300, 5))

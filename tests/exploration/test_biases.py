@@ -1,4 +1,4 @@
-"""Biases with their intervals, and what is said of something along a continuous attribute."""
+"""Biases with their intervals."""
 
 import math
 
@@ -9,13 +9,24 @@ from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from fado import Valuation, explore
-from fado.exploration import _biases
-from fado.exploration._biases import Estimate, difference, trend_of
+from fado.exploration import _estimates as estimates
 from fado.valuation import Provenance
 
 
 def biases_of(seen):
     return {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}
+
+
+def explored(small, y=None, z=None, valuation=None, **more):
+    seen = explore(
+        small.X,
+        small.y if y is None else y,
+        sensitive_features=small.z if z is None else z,
+        valuation=small.valuation if valuation is None else valuation,
+        retrain=0,
+        **more,
+    )
+    return biases_of(seen)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +54,7 @@ def test_prevalence(small, found):
 
 
 def test_separability_is_the_gap_in_the_auc_of_the_agreement(small, found):
-    agreement, one = small.valuation.agreement["y"].to_numpy(), (small.y == "yes").to_numpy()
+    agreement, one = small.valuation.label_probability["y"].to_numpy(), (small.y == "yes").to_numpy()
     scores = np.where(one, agreement, 1 - agreement)
     areas = {g: roc_auc_score(one[rows], scores[rows]) for g in "fm" for rows in [small.z["sex"] == g]}
     bias = found["separability"]
@@ -52,7 +63,7 @@ def test_separability_is_the_gap_in_the_auc_of_the_agreement(small, found):
 
 
 def test_base_bias_is_the_auc_of_a_binary_attribute(small, found):
-    agreement, one = small.valuation.agreement["sex"].to_numpy(), (small.z["sex"] == "m").to_numpy()
+    agreement, one = small.valuation.label_probability["sex"].to_numpy(), (small.z["sex"] == "m").to_numpy()
     bias = found["base"]
     assert bias["number"] == pytest.approx(roc_auc_score(one, np.where(one, agreement, 1 - agreement)))
     bars = {bar["group"]: bar for bar in bias["bars"]}
@@ -63,11 +74,9 @@ def test_base_bias_is_the_auc_of_a_binary_attribute(small, found):
 def test_base_bias_of_several_groups_is_the_doubt_that_is_gone(small):
     origin = small.z["origin"].where(small.z["origin"] != "c", "b").to_numpy()
     origin[:100] = "c"
-    bias = biases_of(
-        explore(small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation, retrain=0)
-    )
+    bias = explored(small, z={"origin": origin})
     shares = pd.Series(origin).map(pd.Series(origin).value_counts(normalize=True)).to_numpy()
-    left = (1 - small.valuation.agreement["origin"]).mean() / (1 - shares).mean()
+    left = (1 - small.valuation.label_probability["origin"]).mean() / (1 - shares).mean()
     assert bias["base"]["number"] == pytest.approx(1 - left)
 
 
@@ -75,9 +84,7 @@ def test_small_groups_are_not_compared(small):
     few = small.z["origin"].copy()
     few[few == "c"] = "a"
     few.iloc[:9] = "c"
-    found = biases_of(
-        explore(small.X, small.y, sensitive_features={"origin": few}, valuation=small.valuation, retrain=0)
-    )
+    found = explored(small, z={"origin": few})
     for bias in found.values():
         assert [bar["group"] for bar in bias["bars"]] == ["a", "b"]
 
@@ -92,9 +99,7 @@ def test_a_single_group_that_is_large_enough_leaves_nothing_to_compare(small):
 
 def test_values_without_agreement_leave_models_biases_unknown(small):
     values = Valuation.from_probabilities(np.full(600, 0.3), {"sex": np.full(600, 0.6)})
-    found = biases_of(
-        explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
-    )
+    found = explored(small, z={"sex": small.z["sex"]}, valuation=values)
     assert found["prevalence"]["number"] is not None
     assert found["separability"]["number"] is None
     assert found["base"]["number"] is None
@@ -104,12 +109,12 @@ def test_values_without_agreement_leave_models_biases_unknown(small):
 def test_three_classes_are_compared_by_the_label_that_differs_most(small):
     y = np.array(["low", "middle", "high"])[np.arange(600) % 3]
     y[(small.z["sex"] == "f").to_numpy() & (y == "low")] = "high"
-    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0))
+    found = explored(small, y)
     rates = pd.crosstab(small.z["sex"], y, normalize="index")
     gaps = (rates.loc["f"] - rates.loc["m"]).abs()
     assert found["prevalence"]["number"] == pytest.approx(gaps.max())
     assert f"“{gaps.idxmax()}”" in found["prevalence"]["measure"]
-    agreement = small.valuation.agreement["y"].groupby(small.z["sex"]).mean()
+    agreement = small.valuation.label_probability["y"].groupby(small.z["sex"]).mean()
     assert found["separability"]["number"] == pytest.approx(abs(agreement["f"] - agreement["m"]))
 
 
@@ -122,13 +127,11 @@ def test_a_continuous_attribute_has_dependence_measures(small):
     }
     arrays = {part: {k: v.to_numpy() for k, v in by.items()} for part, by in parts.items()}
     valuation = Valuation(**arrays, provenance=Provenance(largest_error={"wealth": 2.0}))
-    found = biases_of(
-        explore(small.X, small.y, sensitive_features={"wealth": wealth}, valuation=valuation, retrain=0)
-    )
+    found = explored(small, z={"wealth": wealth}, valuation=valuation)
     assert found["prevalence"]["number"] == pytest.approx(spearmanr(small.y == "yes", wealth).statistic)
-    agreement = values.agreement["y"]
+    agreement = values.label_probability["y"]
     assert found["separability"]["number"] == pytest.approx(spearmanr(agreement, wealth).statistic)
-    errors = (1 - values.agreement["sex"]) * 2.0
+    errors = (1 - values.label_probability["sex"]) * 2.0
     baseline = np.abs(wealth - wealth.mean())
     assert found["base"]["number"] == pytest.approx(1 - errors.mean() / baseline.mean())
     low, high = np.quantile(wealth, [0.02, 0.98])
@@ -138,7 +141,7 @@ def test_a_continuous_attribute_has_dependence_measures(small):
 
 def test_a_continuous_target_is_compared_by_its_mean(small):
     y = small.X["age"] + np.where(small.z["sex"] == "f", 10.0, 0.0)
-    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0))
+    found = explored(small, y)
     means = y.groupby(small.z["sex"]).mean()
     assert found["prevalence"]["number"] == pytest.approx(means["f"] - means["m"])
     assert found["prevalence"]["format"] == "number"
@@ -147,7 +150,7 @@ def test_a_continuous_target_is_compared_by_its_mean(small):
 def test_every_label_has_its_share_where_none_is_positive(small):
     y = pd.Series(np.arange(600) % 7 + 1, name="cover")
     y[(small.z["sex"] == "f") & (y == 3)] = 5
-    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0))
+    found = explored(small, y)
     bias, rates = found["prevalence"], pd.crosstab(small.z["sex"], y, normalize="index")
     label = (rates.loc["f"] - rates.loc["m"]).abs().idxmax()
     high, low = sorted(["f", "m"], key=lambda group: -rates.loc[group, label])
@@ -178,9 +181,7 @@ def test_a_positive_label_leaves_the_others_unnamed(small):
 def test_no_direction_is_named_where_the_interval_holds_0(small, made_up):
     side = np.where(np.arange(600) % 2, "left", "right")  # has nothing to do with anything
     values = made_up(600, ["side"])
-    found = biases_of(
-        explore(small.X, small.y, sensitive_features={"side": side}, valuation=values, retrain=0)
-    )
+    found = explored(small, z={"side": side}, valuation=values)
     assert found["prevalence"]["low"] < 0 < found["prevalence"]["high"]
     end = "was found between groups: the interval of the gap contains 0."
     assert found["prevalence"]["sentence"] == f"No clear difference in the rate of “yes” {end}"
@@ -197,30 +198,29 @@ def test_the_interval_of_the_widest_gap_holds_for_all_pairs(small):
     groups = np.array(["a", "b", "c"])[np.arange(600) % 3]
     y = np.arange(600) % 4 == 0  # 50 of every 200
     values = Valuation.from_probabilities(np.full(600, 0.3), {"z": np.full((600, 3), 1 / 3)})
-    bias = biases_of(explore(small.X, y, sensitive_features={"z": groups}, valuation=values, retrain=0))[
-        "prevalence"
-    ]
-    wilson = binomtest(50, 200).proportion_ci(method="wilson")
-    reach = np.hypot(0.25 - wilson.low, wilson.high - 0.25) * 2.393980 / 1.959964  # three pairs, Bonferroni
+    bias = explored(small, y, {"z": groups}, values)["prevalence"]
+    ends = binomtest(50, 200).proportion_ci(method="exact")
+    reach = np.hypot(0.25 - ends.low, ends.high - 0.25) * 2.393980 / 1.959964  # three pairs, Bonferroni
     assert (bias["number"], bias["low"], bias["high"]) == pytest.approx((0, -reach, reach), abs=1e-6)
 
 
-def test_wilson_interval_of_a_share():
-    # Newcombe (1998), Statistics in Medicine 17: 81 of 263.
-    assert _biases.share(81, 263) == pytest.approx((0.3080, 0.2553, 0.3662), abs=5e-5)
-    assert _biases.share(0, 20).low == 0.0
-    assert _biases.share(20, 20).high == 1.0
-    assert all(map(math.isnan, _biases.share(0, 0)))
-
-
-def test_newcombe_interval_of_a_difference_of_shares():
-    # Newcombe (1998), method 10: 56 of 70 against 48 of 80.
-    gap = _biases.share_gap(_biases.share(56, 70), _biases.share(48, 80))
-    assert gap == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+def test_shares_have_exact_intervals_and_their_differences_newcombes():
+    for events, members in ((81, 263), (0, 20), (20, 20)):
+        ends = binomtest(events, members).proportion_ci(method="exact")
+        assert estimates.share(events, members) == pytest.approx((events / members, ends.low, ends.high))
+    assert all(map(math.isnan, estimates.share(0, 0)))
+    first, second = estimates.share(56, 70), estimates.share(48, 80)
+    gap = estimates.share_gap(first, second)
+    assert gap.number - gap.low == pytest.approx(
+        math.hypot(first.number - first.low, second.high - second.number)
+    )
+    assert gap.high - gap.number == pytest.approx(
+        math.hypot(first.high - first.number, second.number - second.low)
+    )
 
 
 def test_ratio_of_counts_has_a_symmetric_interval_of_logarithms():
-    ratio = _biases.count_ratio(400, 100)
+    ratio = estimates.count_ratio(400, 100)
     assert ratio.number == 4
     assert math.log(ratio.high / 4) == pytest.approx(1.96 * math.sqrt(1 / 400 + 1 / 100), rel=1e-4)
     assert ratio.low * ratio.high == pytest.approx(16)
@@ -230,7 +230,7 @@ def test_auc_and_its_delong_interval():
     rng = np.random.default_rng(0)
     positive = rng.random(200) < 0.3
     scores = np.round(rng.normal(size=200) + positive, 1)  # with ties
-    area = _biases.auc(scores, positive)
+    area = estimates.auc(scores, positive)
     wins = (scores[positive][:, None] > scores[~positive]) + 0.5 * (
         scores[positive][:, None] == scores[~positive]
     )
@@ -239,135 +239,80 @@ def test_auc_and_its_delong_interval():
     )
     assert area.number == pytest.approx(roc_auc_score(positive, scores))
     assert area.high - area.number == pytest.approx(1.959964 * error, rel=1e-6)
-    assert math.isnan(_biases.auc(scores[:3], np.array([True, False, False])).number)
+    assert math.isnan(estimates.auc(scores[:3], np.array([True, False, False])).number)
 
 
 def test_rank_correlation_is_spearmans():
     rng = np.random.default_rng(0)
     first = rng.integers(0, 20, 300)
     second = first + rng.normal(scale=10, size=300)
-    found = _biases.rank_correlation(first, second)
+    found = estimates.rank_correlation(first, second)
     assert found.number == pytest.approx(spearmanr(first, second).statistic)
     assert found.low < found.number < found.high
-    assert math.isnan(_biases.rank_correlation(np.ones(10), second[:10]).number)
+    assert math.isnan(estimates.rank_correlation(np.ones(10), second[:10]).number)
 
 
 def test_mean_difference_and_skill():
-    first, second = _biases.mean(np.array([1.0, 2.0, 3.0])), _biases.mean(np.array([0.0, 1.0]))
+    first, second = estimates.mean(np.array([1.0, 2.0, 3.0])), estimates.mean(np.array([0.0, 1.0]))
     assert first.number == 2
     assert first.high - 2 == pytest.approx(1.959964 / math.sqrt(3))
-    gap = _biases.difference(first, second)
+    gap = estimates.difference(first, second)
     assert gap.number == 1.5
     assert gap.high - 1.5 == pytest.approx(1.959964 * math.hypot(1 / math.sqrt(3), 0.5))
-    skill = _biases.skill(np.array([1.0, 1.0, 2.0, 0.0]), np.array([2.0, 2.0, 3.0, 1.0]))
+    skill = estimates.skill(np.array([1.0, 1.0, 2.0, 0.0]), np.array([2.0, 2.0, 3.0, 1.0]))
     assert skill.number == pytest.approx(0.5)
     # of the four differences 1 - 0.5 * 2, 1 - 0.5 * 2, 2 - 0.5 * 3, 0 - 0.5 * 1
     assert skill.high - 0.5 == pytest.approx(1.959964 * np.std([0, 0, 0.5, -0.5], ddof=1) / 2 / 2)
 
-
-def test_skill_of_perfect_models_is_one():
-    assert _biases.skill(np.zeros(5), np.arange(1.0, 6.0)).number == 1
+    assert estimates.skill(np.zeros(5), np.arange(1.0, 6.0)).number == 1
 
 
 N = 4000
 AGE = np.random.default_rng(0).permutation(N) / N * 60 + 20
+QUARTER = np.argsort(np.argsort(AGE)) * 4 // N
 
 
-def prevalence_of(y, age=AGE, agreement=None):
-    n_rows = len(age)
-    parts = {"values": np.full(n_rows, 0.5), "label_probability": np.full(n_rows, 0.5)}
-    parts = {part: {"y": array, "age": array} for part, array in parts.items()}
+def along_age(y, age=AGE, agreement=None):
+    halves = np.full(len(age), 0.5)
+    parts = {"values": {"y": halves, "age": halves}, "label_probability": {"y": halves, "age": halves}}
     if agreement is not None:
         parts["label_probability"]["y"] = agreement
-    X = pd.DataFrame({"x": np.arange(float(n_rows))})
-    seen = explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts), retrain=0)
-    biases = {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}
-    return biases["prevalence"], biases["separability"]
+    X = pd.DataFrame({"x": np.arange(float(len(age)))})
+    return biases_of(explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts), retrain=0))
 
 
 def drawn(rates):
     """Labels whose rate in each quarter of age is exact."""
-    labels = np.empty(N, dtype=object)
-    for quarter, rate in enumerate(rates):
-        rows = np.argsort(AGE)[quarter * N // 4 : (quarter + 1) * N // 4]
-        chosen = np.random.default_rng(quarter).permutation(rows)[: round(rate * len(rows))]
-        labels[rows] = "no"
-        labels[chosen] = "yes"
-    return pd.Series(labels, name="claim")
+    order = np.random.default_rng(0).permutation(N) % (N // 4)
+    place = pd.Series(order).groupby(QUARTER).rank(method="first").to_numpy()
+    return pd.Series(np.where(place <= np.array(rates)[QUARTER] * N / 4, "yes", "no"), name="claim")
 
 
-def test_a_steady_rise_and_fall_are_called_so():
-    bias, _ = prevalence_of(drawn([0.1, 0.2, 0.3, 0.4]))
-    assert bias["sentence"].startswith("The rate of “yes” rises with age: from 10 % in “age up to ")
-    assert "to 40 % in “age over " in bias["sentence"]
-    assert "turning" not in bias
-    bias, _ = prevalence_of(drawn([0.4, 0.3, 0.2, 0.1]))
-    assert bias["sentence"].startswith("The rate of “yes” falls with age: from 40 % in “age up to ")
-
-
-@pytest.mark.parametrize(
-    ("rates", "course"),
-    [
-        ([0.4, 0.1, 0.1, 0.5], "falls, then rises"),
-        ([0.1, 0.4, 0.5, 0.2], "rises, then falls"),
-        ([0.1, 0.4, 0.1, 0.5], "rises and falls"),
-    ],
-)
-def test_a_course_that_turns_is_called_what_it_is(rates, course):
-    bias, _ = prevalence_of(drawn(rates))
-    assert (
-        f"The rate of “yes” {course} as age increases: highest with 50 % in " in bias["sentence"]
-        or max(rates) < 0.5
+@pytest.mark.parametrize("rates", [[0.1, 0.2, 0.3, 0.4], [0.4, 0.1, 0.1, 0.5], [0.1, 0.4, 0.5, 0.2]])
+def test_along_a_number_the_sentence_names_the_quarters_that_differ_most(rates):
+    bias = along_age(drawn(rates))["prevalence"]
+    assert [bar["number"] for bar in bias["bars"]] == pytest.approx(rates)
+    names = [f"“age {bar['group']}”" for bar in bias["bars"]]
+    high, low = names[int(np.argmax(rates))], names[int(np.argmin(rates))]
+    expected = (
+        f"The rate of “yes” is {100 * max(rates):.0f} % in {high} and {100 * min(rates):.0f} % in {low}."
     )
-    assert f"lowest with {100 * min(rates):.0f} % in " in bias["sentence"]
-    assert "rises with" not in bias["sentence"]
-    assert bias["measure"].startswith("rank correlation")
-    assert bias["turning"]["number"] == pytest.approx(max(rates) - min(rates))
-    assert bias["turning"]["low"] > 0
+    assert bias["sentence"] == expected
+    assert bias["measure"] == "rank correlation of age and rate of “yes”"
+    assert bias["number"] == pytest.approx(spearmanr(drawn(rates) == "yes", AGE).statistic)
 
 
-def test_a_course_that_turns_is_seen_behind_a_clear_rank_correlation():
-    bias, _ = prevalence_of(drawn([0.2, 0.1, 0.4, 0.5]))
-    assert bias["number"] > 0.2
-    assert "falls, then rises as age increases" in bias["sentence"]
+def test_along_a_number_agreement_and_means_are_told_in_their_own_numbers():
+    found = along_age(pd.Series((AGE - 50) ** 2, name="cost"), agreement=np.abs(AGE - 50) / 40)
+    assert found["prevalence"]["sentence"].startswith("The mean of cost is ")
+    assert "%" not in found["prevalence"]["sentence"]
+    assert found["separability"]["sentence"].startswith("The models' agreement on cost is 0.")
+    quarters = [(np.abs(AGE - 50) / 40)[quarter == QUARTER].mean() for quarter in range(4)]
+    assert [bar["number"] for bar in found["separability"]["bars"]] == pytest.approx(quarters)
 
 
-def test_a_dent_that_chance_explains_is_no_turn_but_is_told():
-    bias, _ = prevalence_of(drawn([0.1, 0.2, 0.195, 0.3]))
-    assert "rises with age, though not from every quarter to the next" in bias["sentence"]
-
-
-def test_flat_is_neither():
-    bias, _ = prevalence_of(drawn([0.2, 0.2, 0.2, 0.2]))
-    assert bias["sentence"] == "The rate of “yes” does not clearly rise or fall with age."
-
-
-def test_agreement_that_turns_is_called_so():
-    turning = np.abs(AGE - 50) / 40
-    _, bias = prevalence_of(drawn([0.2, 0.2, 0.2, 0.2]), agreement=turning)
-    assert "Models' agreement on claim falls, then rises as age increases: highest with" in bias["sentence"]
-    assert bias["bars_are"].startswith("agreement on claim")
-    quarters = [turning[np.argsort(AGE)[q * N // 4 : (q + 1) * N // 4]].mean() for q in range(4)]
-    assert [bar["number"] for bar in bias["bars"]] == pytest.approx(quarters)
-
-
-def test_a_mean_that_turns_is_told_in_its_own_numbers():
-    bias, _ = prevalence_of(pd.Series((AGE - 50) ** 2, name="cost"))
-    assert "The mean of cost falls, then rises as age increases: highest with " in bias["sentence"]
-    assert "%" not in bias["sentence"]
-
-
-def test_too_few_rows_for_quarters_are_told():
-    bias, _ = prevalence_of(np.arange(30) % 2, age=np.linspace(20, 80, 30))
-    assert bias["sentence"] == "There are too few rows to show how the rate of “y = 1” changes with age."
-
-
-def test_chance_seldom_makes_a_turn():
-    rng = np.random.default_rng(0)
-    turns = 0
-    for _ in range(300):
-        numbers = rng.normal(0, 1, (4, 200))
-        means, spreads = numbers.mean(axis=1), numbers.std(axis=1) / np.sqrt(200)
-        quarters = [Estimate(m, m - 1.96 * s, m + 1.96 * s) for m, s in zip(means, spreads, strict=True)]
-        turns += bool(trend_of(Estimate(0.0, -0.1, 0.1), quarters, difference)[1])
-    assert turns <= 0.08 * 300
+def test_along_a_number_what_does_not_differ_or_has_few_rows_is_told():
+    flat = along_age(drawn([0.2, 0.2, 0.2, 0.2]))["prevalence"]
+    assert flat["sentence"].startswith("No clear difference in the rate of “yes” was found")
+    few = along_age(np.arange(30) % 2, age=np.linspace(20, 80, 30))["prevalence"]
+    assert few["sentence"] == "No group is large enough to be compared."

@@ -234,11 +234,10 @@ def _folded(text: str, width: int) -> str:
 
 def _size(bias: Mapping[str, Any]) -> str:
     """Give the number of a bias and its interval as on the page; an empty text if it is unknown."""
-    head = bias.get("turning") or bias
-    if head["number"] is None:
+    if bias["number"] is None:
         return ""
-    factor, unit = _UNITS[head["format"]]
+    factor, unit = _UNITS[bias["format"]]
     if unit == " %" and bias["id"] == "prevalence":  # a gap between two shares
         unit = " p.p."
-    number, low, high = (plain_number(factor * head[key]) for key in ("number", "low", "high"))
+    number, low, high = (plain_number(factor * bias[key]) for key in ("number", "low", "high"))
     return f" {number}{unit} [{low}, {high}]"

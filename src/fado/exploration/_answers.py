@@ -10,8 +10,9 @@ import numpy as np
 
 from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
-from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
+from fado.exploration._estimates import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._explored import ExploredRows, Protected, percent, plain_number, quoted
+from fado.exploration._groups import POOLED
 from fado.metrics import RATES, Budget, best_first, predicted_positive
 from fado.tabular import group_rows
 
@@ -24,7 +25,6 @@ CONFIDENCE = 0.9
 _SHOWN = ("fpr", "tpr", "fnr", "selection_rate")
 TITLES = {f"{name}_ratio": f"{RATES[name].title.replace(' ', '-')} ratio" for name in _SHOWN}
 _RATIO = "fpr_ratio"
-_REACH = 1.96  # standard errors to either side: a 95 % interval
 _AT = f"at {100 * MAX_FPR:g} % false positives"
 _SURE = f"{100 * CONFIDENCE:g} %"
 _POINT = ["tpr", "tpr_low", "tpr_high", "ratio", "low", "tpr_change", "tpr_change_error"]
@@ -36,22 +36,27 @@ def aim_part(explored: ExploredRows, attribute: Protected) -> dict[str, Any] | N
     Each of the ``ratios`` has its ``points``, the untouched one first; the ``answer``, the point that reaches
     the line; ``sure``, the point that does so with confidence; and ``sentences``.
     """
-    if not _has_probabilities(explored, attribute):
+    binary = explored.is_binary and explored.positive is not None
+    if not binary or attribute.is_continuous or not explored.valuation.probabilities:
         return None
-    problem, valuation, variable = explored.searched, explored.valuation, attribute.variable
+    problem, valuation = explored.searched, explored.valuation
     if len(explored.sample) < len(explored):
-        valuation, variable = valuation.take(explored.sample), variable.take(explored.sample)
+        valuation = valuation.take(explored.sample)
+    place = [one.name for one in explored.attributes].index(attribute.name)
     problem = replace(  # with one attribute, and without weights
         problem,
-        protected=(variable,),
+        protected=(problem.protected[place],),
         positions=(None,),
         names_given=True,
         sources=problem.sources[:1],
         sample_weight=None,
     )
-    fine = attribute.fine
-    shown = zip(fine.names, fine.titles, attribute.groups.place, strict=True)
-    titles = {name: title for name, title, place in shown if place in attribute.groups.compared}
+    every, shown = attribute.fine, attribute.groups
+    titles = {
+        name: title
+        for name, title, number in zip(every.names, every.titles, shown.place, strict=True)
+        if number in shown.compared
+    }
     groups = group_rows(problem.protected)
     compared = np.array([name in titles for name in groups.names])
     positive = problem.labels.is_positive
@@ -63,15 +68,18 @@ def aim_part(explored: ExploredRows, attribute: Protected) -> dict[str, Any] | N
     by = f"{by} that do not use the group" if blind else by
     ratios = []
     for name, title in TITLES.items():
-        frame = trade_off_of(
-            valuation,
-            problem,
-            [compared],
-            lines={name: LINE},
-            budget=Budget("fpr", MAX_FPR),
-            confidence=CONFIDENCE,
-            seed=explored.seed,
-        )
+        try:
+            frame = trade_off_of(
+                valuation,
+                problem,
+                [compared],
+                lines={name: LINE},
+                budget=Budget("fpr", MAX_FPR),
+                confidence=CONFIDENCE,
+                seed=explored.seed,
+            )
+        except ValueError:  # the probabilities are not those of these labels and groups
+            return None
         rates = [rate for rate in frame.columns if rate.startswith(f"{name.removesuffix('_ratio')}[")]
         answer = _answer(frame)
         sure = _sure(frame, answer)
@@ -97,22 +105,6 @@ def aim_part(explored: ExploredRows, attribute: Protected) -> dict[str, Any] | N
         "note": _note(explored, attribute, problem.n_rows, out_of_bag),
         "ratios": ratios,
     }
-
-
-def _has_probabilities(explored: ExploredRows, attribute: Protected) -> bool:
-    """Say whether there are two labels, and probabilities for them and for the attribute's groups."""
-    probabilities, valued = explored.valuation.probabilities, explored.valuation.classes
-    if attribute.is_continuous or explored.positive is None or not explored.is_binary or not probabilities:
-        return False
-    asked = {"y": explored.target.classes, attribute.name: attribute.variable.classes}
-    if not asked.keys() <= probabilities.keys() or probabilities["y"].shape[1] != 2:
-        return False
-    return all(
-        probabilities[name].shape[-1] == len(classes)
-        if valued.get(name) is None
-        else set(classes) <= set(valued[name])
-        for name, classes in asked.items()
-    )
 
 
 def _answer(frame: pd.DataFrame) -> int | None:
@@ -150,25 +142,25 @@ def _costs(
     if answer == 0:
         start = f"Without any change, the {title} is {_down(untouched['ratio'])} {_AT}: {LINE} costs nothing."
     else:
-        own = frame.iloc[answer]
-        rates = f"({untouched['tpr']:.3f} to {own['tpr']:.3f})"
-        start = f"A {title} of {LINE} {_cost(own)} {rates} {_AT}, by {by}."
+        point = frame.iloc[answer]
+        rates = f"({untouched['tpr']:.3f} to {point['tpr']:.3f})"
+        start = f"A {title} of {LINE} {_cost(point)} {rates} {_AT}, by {by}."
     if sure is None:
         return [
             start,
             f"These {n_rows:,} rows are too few for {_SURE} confidence: the most equal point has a ratio of "
             f"{_down(most['ratio'])} with a lower bound of {_down(most['low'])}, below {LINE}.",
         ]
-    own = frame.iloc[sure]
+    point = frame.iloc[sure]
     if sure == answer:
-        return [start, f"The lower bound of that ratio at {_SURE} confidence is {_down(own['low'])}."]
-    figures = f"{_down(own['ratio'])}, with a lower bound of {_down(own['low'])}"
-    return [start, f"Reaching it with {_SURE} confidence {_cost(own)}; the ratio there is {figures}."]
+        return [start, f"The lower bound of that ratio at {_SURE} confidence is {_down(point['low'])}."]
+    figures = f"{_down(point['ratio'])}, with a lower bound of {_down(point['low'])}"
+    return [start, f"Reaching it with {_SURE} confidence {_cost(point)}; the ratio there is {figures}."]
 
 
 def _cost(point: pd.Series[Any]) -> str:
     """Write what a point costs, with the interval of the paired difference."""
-    cost, reach = -100 * point["tpr_change"], 100 * _REACH * point["tpr_change_error"]
+    cost, reach = -100 * point["tpr_change"], 100 * Z * point["tpr_change_error"]
     decimals = max(1, int(np.ceil(-np.log10(reach))))
     number, around = f"{abs(cost):.{decimals}f} points", f"(plus or minus {reach:.{decimals}f})"
     if cost > reach:
@@ -188,26 +180,26 @@ def _note(explored: ExploredRows, attribute: Protected, n_rows: int, out_of_bag:
     if out_of_bag:
         rows = "out-of-bag rows, which the models were not trained on"
     rows = rows if n_rows == len(explored) else f"{n_rows:,} {rows}"
-    said = [
+    note = (
         f"Measured on {rows}. Each point was selected on these rows, so expect slightly worse figures on new "
         "rows."
-    ]
+    )
     name = quoted(attribute.name)
     if attribute.position is not None:
-        said.append(
-            f"{name} is itself a feature: here the models of the target may use it, the models of the group "
+        note += (
+            f" {name} is itself a feature: here the models of the target may use it, the models of the group "
             "do not. An aimed model that uses it can reach higher ratios."
         )
     elif explored.excluded_columns(attribute.name):
-        said.append(
-            f"Columns that determine {name} were hidden from its models. An aimed model that uses them can "
+        note += (
+            f" Columns that determine {name} were hidden from its models. An aimed model that uses them can "
             "reach higher ratios."
         )
-    if attribute.groups.others is not None:
-        said.append(
-            "Groups that are shown together as one are not compared here; with them the cost may be higher."
+    if any(one.note == POOLED for one in attribute.groups.listed):
+        note += (
+            " Groups that are shown together as one are not compared here; with them the cost may be higher."
         )
-    return " ".join(said)
+    return note
 
 
 def answers(explored: ExploredRows, attribute: Protected, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -217,86 +209,85 @@ def answers(explored: ExploredRows, attribute: Protected, parts: Mapping[str, An
     """
     biases = {bias["id"]: bias for bias in parts["biases"]}
     rates = _decision_rates(explored, attribute)
-    told = {
-        "gap": ("Largest gap", " ".join([_gap(biases["prevalence"]), *_decisions(attribute, rates)])),
-        "giveaway": (
-            "Columns that reveal the group",
-            _giveaway(attribute, explored.excluded_columns(attribute.name), biases["base"], parts["columns"]),
+    step, command = _next(explored, attribute, parts["aim"], rates)
+    sentences = {
+        ("gap", "Largest gap"): _gap(attribute, biases["prevalence"], rates),
+        ("giveaway", "Columns that reveal the group"): _giveaway(
+            attribute, explored.excluded_columns(attribute.name), biases["base"], parts["columns"]
         ),
-        "slice": ("Removing rows", _removal(parts.get("effects"), parts["not_measured"])),
+        ("slice", "Removing rows"): _removal(parts.get("effects"), parts["not_measured"]),
     }
     if parts["aim"] is not None:
-        told["aim"] = (f"Cost of a ratio of {LINE}", parts["aim"]["ratios"][0]["sentences"][0])
-    step, command = _next(explored, attribute, parts["aim"], rates)
-    told["next"] = ("Next step", step)
+        sentences["aim", f"Cost of a ratio of {LINE}"] = parts["aim"]["ratios"][0]["sentences"][0]
+    sentences["next", "Next step"] = step
     return [
         {"id": key, "title": title, "sentence": sentence, "command": command if key == "next" else None}
-        for key, (title, sentence) in told.items()
+        for (key, title), sentence in sentences.items()
     ]
-
-
-def _gap(bias: Mapping[str, Any]) -> str:
-    """Say how much groups differ in the target, with the interval."""
-    head = bias.get("turning") or bias
-    if head["number"] is None:
-        return str(bias["sentence"])
-    what = "Rank correlation" if head["measure"].startswith("rank") else "Gap"
-    return f"{bias['sentence']} {what}: {_with_interval(head, head['format'])}."
-
-
-def _with_interval(estimate: Mapping[str, Any], form: str) -> str:
-    """Write a number and its interval; percentages are differences, in points."""
-    numbers = [estimate[key] for key in ("number", "low", "high")]
-    told, low, high = [f"{100 * one:.1f}" if form == "percent" else plain_number(one) for one in numbers]
-    return f"{told}{' points' if form == 'percent' else ''} (95 % interval {low} to {high})"
 
 
 def _decision_rates(explored: ExploredRows, attribute: Protected) -> dict[str, list[Estimate]]:
     """Estimate each group's false- and true-positive rate at the budget; empty if there are no scores."""
-    scored = explored.scores()
+    positive, agreement = explored.is_positive, explored.label_probability("y")
     seen = explored.valuation.provenance.algorithm == "in-bag"  # by the models
-    if scored is None or seen or len(np.unique(scored[0])) < 2:
+    if positive is None or agreement is None or not explored.is_binary or seen:
         return {}
-    positive, scores = scored
+    if np.isnan(agreement).any() or positive.all() or not positive.any():
+        return {}
+    scores = np.where(positive, agreement, 1.0 - agreement)
     decided = predicted_positive(scores, Budget("fpr", MAX_FPR).threshold(positive, scores))
     count = attribute.groups.count
     return {
-        name: list(map(share, count(decided & rows).tolist(), count(rows).tolist()))
-        for name, rows in (("false-positive rate", ~positive), ("true-positive rate", positive))
+        RATES[name].title: list(map(share, count(decided & rows).tolist(), count(rows).tolist()))
+        for name, rows in (("fpr", ~positive), ("tpr", positive))
     }
 
 
-def _decisions(attribute: Protected, rates: Mapping[str, list[Estimate]]) -> list[str]:
-    """Say how much groups differ in the rates of the models' decisions."""
-    said = []
+def _gap(attribute: Protected, bias: Mapping[str, Any], rates: Mapping[str, list[Estimate]]) -> str:
+    """Say how much groups differ in the target, and in the rates of the models' decisions."""
+
+    def interval(ends: Mapping[str, Any], form: str) -> str:
+        numbers = [ends[key] for key in ("number", "low", "high")]
+        number, low, high = (
+            f"{100 * one:.1f}" if form == "percent" else plain_number(one) for one in numbers
+        )
+        return f"{number}{' points' if form == 'percent' else ''} (95 % interval {low} to {high})"
+
+    sentence = str(bias["sentence"])
+    if bias["number"] is not None:
+        what = "Rank correlation" if bias["measure"].startswith("rank") else "Gap"
+        sentence += f" {what}: {interval(bias, bias['format'])}."
+    decisions = []
     for name, estimates in rates.items():
         widest = widest_gap(estimates, attribute.groups.compared, share_gap)
-        gap = f"gap {_with_interval(widest.gap._asdict(), 'percent')}"
+        gap = f"gap {interval(widest.gap._asdict(), 'percent')}"
         if widest.is_clear:
-            said.append(f"the {name} is {widest.told(estimates, attribute.spoken, percent)}, {gap}")
+            decisions.append(f"the {name} is {widest.ends(estimates, attribute.spoken, percent)}, {gap}")
         elif widest.known:
-            said.append(f"no clear difference in the {name} was found between groups, {gap}")
-    return [f"For decisions of these models {_AT}: {'; '.join(said)}."] if said else []
+            decisions.append(f"no clear difference in the {name} was found between groups, {gap}")
+    if decisions:
+        sentence += f" For decisions of these models {_AT}: {'; '.join(decisions)}."
+    return sentence
 
 
 def _giveaway(
     attribute: Protected, excluded: set[str], base: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> str:
     """Say which columns reveal the group, and how well models predict it."""
-    said = []
+    sentences = []
     kept = {attribute.name} if attribute.position is not None else excluded
     if kept:
         named = list_names([quoted(name) for name in sorted(kept)])
-        said.append(f"Features that were hidden from the models of the group: {named}.")
+        sentences.append(f"Features that were hidden from the models of the group: {named}.")
     is_area = base["measure"].startswith("AUC")
     if any(row["reveals"]["clear"] for row in columns["columns"]):
-        said.append(str(columns["sentence"]))
+        sentences.append(str(columns["sentence"]))
     if base["number"] is None:
-        said.append("These values do not say how well models predict the group.")
+        sentences.append("These values do not say how well models predict the group.")
     else:
         low, high = (f"{base[key]:.3f}" if is_area else percent(base[key]) for key in ("low", "high"))
-        said.append(f"{base['sentence']} 95 % interval: {low} to {high}.")
-    return " ".join(said)
+        sentences.append(f"{base['sentence']} 95 % interval: {low} to {high}.")
+    return " ".join(sentences)
 
 
 def _removal(effects: Mapping[str, Any] | None, reason: str) -> str:
@@ -312,7 +303,7 @@ def _removal(effects: Mapping[str, Any] | None, reason: str) -> str:
             f"No removal that was tried ({n_tried}) clearly raises the {ratio} by more than it costs in "
             f"{performance} ({how})."
         )
-    own, rows = best["measured"], f"{best['rows']:,} rows"
+    measured, rows = best["measured"], f"{best['rows']:,} rows"
     if "conditions" in best:
         what = f"the {rows} where {quoted(' and '.join(best['conditions']))}"
     else:
@@ -322,23 +313,18 @@ def _removal(effects: Mapping[str, Any] | None, reason: str) -> str:
         ]
         rows = f"{rows}: {list_names(cells)}" if cells else rows
         what = f"the most harmful {percent(best['share'])} of the rows ({rows})"
+    changes = []
+    for key, title in (("ratio", ratio), ("performance", performance)):
+        change, reach = measured[f"{key}_change"], Z * measured[f"{key}_error"]
+        if abs(change) > reach:
+            verb = "raises" if change > 0 else "lowers"
+            changes.append(f"{verb} the {title} by {abs(change):.3f} (plus or minus {reach:.3f})")
+        else:
+            changes.append(f"does not change the {title} measurably")
     return (
-        f"Removing {what} {_moved(ratio, own['ratio_change'], own['ratio_error'])} and "
-        f"{_moved(performance, own['performance_change'], own['performance_error'])}. Of the {n_tried} "
-        f"removals that were tried, it raises the {ratio} most for its cost in {performance} ({how})."
+        f"Removing {what} {' and '.join(changes)}. Of the {n_tried} removals that were tried, it raises the "
+        f"{ratio} most for its cost in {performance} ({how})."
     )
-
-
-def _is_measurable(change: float | None, error: float | None) -> bool:
-    """Say whether the 95 % interval of a measured change excludes 0."""
-    return change is not None and error is not None and abs(change) > Z * error
-
-
-def _moved(metric: str, change: float, error: float | None) -> str:
-    if not _is_measurable(change, error):
-        return f"does not change the {metric} measurably"
-    verb = "raises" if change > 0 else "lowers"
-    return f"{verb} the {metric} by {abs(change):.3f} (plus or minus {Z * (error or 0.0):.3f})"
 
 
 def _next(
@@ -358,19 +344,18 @@ def _next(
         )
     if len(compared) < 2:
         return "Fewer than two groups are large enough to be compared: collect more rows.", None
-    false_positives = [rates["false-positive rate"][group] for group in compared] if rates else []
-    if aim is not None:
-        ratio = aim["ratios"][0]["points"][0]["ratio"]
-    else:
-        numbers = [rate.number for rate in false_positives]
-        ratio = min(numbers) / max(numbers) if max(numbers, default=0.0) > 0 else None
-    if ratio is None or np.isnan(ratio):
-        if aim is None and not rates:
-            return (
-                "To see the ratio, let `explore` compute the values, or value the rows with "
-                "`OutOfBagEntropy(keep_probabilities=True)`.",
-                None,
-            )
+    if aim is None and not rates:
+        return (
+            "To see the ratio, let `explore` compute the values, or value the rows with "
+            "`OutOfBagEntropy(keep_probabilities=True)`.",
+            None,
+        )
+    false_positives = [rates[RATES["fpr"].title][group] for group in compared] if rates else []
+    numbers = [rate.number for rate in false_positives]
+    ratio = aim["ratios"][0]["points"][0]["ratio"] if aim is not None else np.nan
+    if aim is None and max(numbers) > 0:
+        ratio = min(numbers) / max(numbers)
+    if np.isnan(ratio):
         return (
             f"The {name} is undefined {_AT}: a compared group has no negatives, or no row is selected.",
             None,
@@ -378,14 +363,14 @@ def _next(
     stands = f"Without any change, the {name} is {_down(ratio)} {_AT}"
     if ratio >= LINE:
         return f"{stands}, at or above {LINE}: no change is needed.", None
-    said = f"{stands}, below {LINE}."
+    sentence = f"{stands}, below {LINE}."
     if rates and not widest_gap(false_positives, range(len(false_positives)), share_gap).is_clear:
-        said += " But the rates do not differ clearly: more rows may show that no change is needed."
+        sentence += " But the rates do not differ clearly: more rows may show that no change is needed."
     if aim is not None and aim["ratios"][0]["answer"] is None:
-        said += " A model aimed at it comes as close as these rows allow."
+        sentence += " A model aimed at it comes as close as these rows allow."
     else:
-        said += " Train a model aimed at it."
-    return said, _python_call(explored, attribute)
+        sentence += " Train a model aimed at it."
+    return sentence, _python_call(explored, attribute)
 
 
 def _python_call(explored: ExploredRows, attribute: Protected) -> str:

@@ -23,7 +23,7 @@ from fado._progress import tracked
 from fado._typing import Floats
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.execution import ThreadExecutor, n_workers
-from fado.exploration._biases import skill
+from fado.exploration._estimates import skill
 from fado.exploration._explored import ExploredRows, Protected, percent, quoted, sample_rows
 from fado.tabular import TARGET, Problem, Table, deal_rows
 

@@ -31,24 +31,22 @@ from fado._progress import tracked
 from fado._typing import Bools, Floats, Integers
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
-from fado.exploration._biases import rank_correlation
 from fado.exploration._explored import ExploredRows, Protected
 from fado.exploration._removals import find_slices, label_cells, most_harmful
-from fado.exploration._rows import INFLUENCE, MOST_SLICES
 from fado.exploration._slices import BinnedColumn
 from fado.metrics import RATIOS, Budget, predicted_positive
 from fado.tabular import Problem, column_from, deal_rows, variable_from
-from fado.valuation import TreeInfluence, forecast_changes, readable_estimator
+from fado.valuation import TreeInfluence, readable_estimator
 
 # decisions, performance and what negatives do to it by the threshold, of shape (repeats, validation rows)
 Decided = tuple[Floats, Floats, Floats]
 
+INFLUENCE = "influence"  # what TreeInfluence's values say of their algorithm
 SHARES = (0.02, 0.05, 0.1)  # of the rows, the most harmful first
 FOLDS, REPEATS = 3, 2
 DRAWS = 2_000
 FITS_EACH = FOLDS * REPEATS  # of one removal
 LEAST_FITS, MOST_FITS = 2 * FITS_EACH, 100_000
-CANDIDATES = 12
 LEAST_ROWS = 20  # of a group among those that its rate counts
 LEAST_SELECTED = 2  # negatives of a fold, at the budget
 _METRICS = ("performance", "fairness", "max_fpr", "form")
@@ -81,31 +79,30 @@ class Consequences:
         self.explored, self.columns = explored, columns
         self._estimator, self._workers, self._progress = estimator, n_workers(n_jobs), progress
         provenance = explored.valuation.provenance
-        told = provenance.settings if provenance.algorithm == INFLUENCE else {}
-        self._influence = {name: told[name] for name in _METRICS if name in told}
-        self.goal = (
-            str(told.get("fairness", "fpr_ratio")),
-            str(told.get("performance", "tpr_at_fpr")),
-            float(told.get("max_fpr", 0.05)),
-        )
+        settings = provenance.settings if provenance.algorithm == INFLUENCE else {}
+        self._influence = {name: settings[name] for name in _METRICS if name in settings}
+        self.fairness = str(settings.get("fairness", "fpr_ratio"))
+        self.performance = str(settings.get("performance", "tpr_at_fpr"))
+        self.max_fpr = float(settings.get("max_fpr", 0.05))
         self._positive = np.zeros(0, dtype=bool)  # the positives among the searched rows
         if explored.is_binary:
             code = 1 if explored.positive is None else explored.positive
             self._positive = np.asarray(explored.target.labels == code)[explored.sample]
         self.reasons = {one.name: self._reason(one, retrain) for one in explored.attributes}
-        self._found: dict[str, dict[str, Any]] = {}
-        measured = [one for one in explored.attributes if not self.reasons[one.name]]
-        if measured:
-            self._measure(measured, retrain)
+        self._results: dict[str, dict[str, Any]] = {}
+        measurable = [one for one in explored.attributes if not self.reasons[one.name]]
+        if measurable:
+            self._measure(measurable, retrain)
 
     def of(self, attribute: Protected) -> dict[str, Any]:
         """Give the results for an attribute; empty if nothing was measured.
 
         ``effects`` are those of the searched rows on ratio and performance, by influence, or None if the
-        values themselves are effects; ``slices`` have the ``measured`` changes and the forecast;
-        then there are the ``curve``, whether forecasts are ``trusted``, and how changes were ``measured``.
+        values themselves are effects; ``slices`` are pairs of a slice and its changes, the largest change of
+        the ratio first, and ``curve`` has shares, the searched rows that go, and changes (None if they were
+        not measured); ``measured`` says how.
         """
-        return self._found.get(attribute.name, {})
+        return self._results.get(attribute.name, {})
 
     def _reason(self, attribute: Protected, retrain: int) -> str:
         """Say why nothing can be measured; empty if it can."""
@@ -117,77 +114,73 @@ class Consequences:
             return f"Retraining needs a target with two classes, and {name} {what}: {COMPARE_TARGET}."
         if attribute.is_continuous:
             return f"Retraining needs groups, and {attribute.name} is a number: compare it, as in age >= 50."
-        compared, negatives = len(self._counted(attribute)), int((~self._positive).sum())
-        if compared < 2:
+        counted, negatives = len(self._counted(attribute)), int((~self._positive).sum())
+        if counted < 2:
             return (
                 f"Too few rows for retraining: it needs two groups with at least {LEAST_ROWS} rows that the "
-                f"ratio counts, and {attribute.name} has {compared}."
+                f"ratio counts, and {attribute.name} has {counted}."
             )
-        max_fpr = self.goal[2]
-        least = math.ceil(2 * FOLDS * LEAST_SELECTED / max_fpr)
+        least = math.ceil(2 * FOLDS * LEAST_SELECTED / self.max_fpr)
         if negatives < least:
             return (
-                f"Too few rows for retraining: at a budget of {100 * max_fpr:g} % it needs {least:,} "
+                f"Too few rows for retraining: at a budget of {100 * self.max_fpr:g} % it needs {least:,} "
                 f"negatives, and there are {negatives:,}."
             )
         return ""
 
-    def _counted(self, attribute: Protected) -> dict[int, Bools]:
+    def _counted(self, attribute: Protected) -> list[Bools]:
         """Mark the searched rows that the rate of each group counts, for groups with enough of them."""
-        label, codes = RATIOS[self.goal[0]].label, attribute.groups.codes[self.explored.sample]
+        label, codes = RATIOS[self.fairness].label, attribute.groups.codes[self.explored.sample]
         counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
-        rows = {group: counted & (codes == group) for group in attribute.groups.compared}
-        return {group: own for group, own in rows.items() if own.sum() >= LEAST_ROWS}
+        groups = [counted & (codes == group) for group in attribute.groups.compared]
+        return [rows for rows in groups if rows.sum() >= LEAST_ROWS]
 
     def _measure(self, attributes: Sequence[Protected], retrain: int) -> None:
         """Find candidates, train models without them, and compare decisions."""
-        explored, seed = self.explored, self.explored.seed
+        explored, seed, sample = self.explored, self.explored.seed, self.explored.sample
         self._problem = problem = _larger_is_positive(explored.searched)
         cells = np.zeros(problem.n_rows, dtype=np.int64)
         for one in attributes:
-            cells = cells * (len(one.groups) + 1) + one.groups.codes[explored.sample] + 1
+            cells = cells * (len(one.groups) + 1) + one.groups.codes[sample] + 1
         cells = np.unique(2 * cells + problem.labels.codes, return_inverse=True)[1]
         halves = deal_rows(cells, [0.5, 0.5], np.random.default_rng([seed, 10]), problem.blocks)
         search, held = (np.flatnonzero(halves == half).astype(np.int32) for half in (0, 1))
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about small groups in a half
-                effects = self._search_effects(cells, search)
-                candidates = {one.name: self._candidates(one, effects, search, held) for one in attributes}
+            effects = self._search_effects(cells, search)
         except ValueError as error:  # a ratio that is undefined on the search rows
             self.reasons |= {one.name: f"Nothing was measured: {error}" for one in attributes}
             return
-        changes = self._plan(candidates, retrain // FITS_EACH - 1)
-        untouched, *decided = self._decided(cells, held, list(changes.values()))
+        each, of_label = max(1, (retrain // FITS_EACH - 1) // len(attributes)), label_cells(explored)
+        candidates = []
         for one in attributes:
-            members = [np.flatnonzero(own[held]) for own in self._counted(one).values()]
-            compared = GroupDecisions(problem, held, members, missed=self.goal[0] == "fnr_ratio", seed=seed)
-            own = {key: after for key, after in zip(changes, decided, strict=True) if key[0] == one.name}
-            noise = compared.noise(untouched, list(own.values()))
-            found = {}
-            for key, after in own.items():
-                figures = compared.change(untouched, after)
-                lacking = abs(figures["performance_change"]) / (
-                    4 * FOLDS
-                )  # a fold is 1 / (2 * FOLDS) of the rows
-                spreads = {
-                    "ratio": noise["ratio"],
-                    "performance": math.hypot(noise["performance"] * math.sqrt(1 + REPEATS), lacking),
-                }
-                for metric, spread in spreads.items():
-                    figures[f"{metric}_error"] = math.hypot(figures[f"{metric}_error"], spread)
-                found[key[1:]] = figures
-            before = compared.level(untouched)
-            self._found[one.name] = _told(candidates[one.name], found, before["ratio"]) | {
+            on_ratio = explored.effects(one.name)[sample] if effects is None else effects[one.name]
+            slices = find_slices(explored, self.columns, -on_ratio, of_label)
+            curve = [(share, most_harmful(on_ratio, share, of_label)) for share in SHARES]
+            harmful = [(share, rows) for share, rows in curve if rows.any()]
+            tried: list[tuple[Any, Bools]] = [
+                (part, part.rows(self.columns)[sample]) for part in slices[: max(1, each - len(harmful))]
+            ]
+            candidates.append((one, slices, curve, [*tried, *harmful][:each]))
+        removed = [rows for *_, tried in candidates for _, rows in tried]
+        untouched, *decided = self._decided(cells, held, removed)
+        fits = FITS_EACH * (1 + len(removed)) + (0 if effects is None else 2)
+        for one, slices, curve, tried in candidates:
+            after, decided = decided[: len(tried)], decided[len(tried) :]
+            members = [np.flatnonzero(rows[held]) for rows in self._counted(one)]
+            compared = GroupDecisions(problem, held, members, missed=self.fairness == "fnr_ratio", seed=seed)
+            changes = compared.changes(untouched, after)
+            of_part = {part: figures for (part, _), figures in zip(tried, changes, strict=True)}
+            measured = [(part, of_part.get(part)) for part in slices]
+            measured.sort(key=lambda pair: -(pair[1] or {"ratio_change": -np.inf})["ratio_change"])
+            self._results[one.name] = {
+                "slices": measured,
+                "curve": [(share, rows, of_part.get(share)) for share, rows in curve],
                 "effects": None if effects is None else (effects[one.name], effects["y"]),
                 "measured": {
-                    "fits": FITS_EACH * (1 + len(changes)) + (1 if effects is None else 3),
-                    "folds": FOLDS,
-                    "repeats": REPEATS,
-                    "rows": problem.n_rows,
+                    "fits": fits,
                     "search_rows": len(search),
                     "validation_rows": len(held),
-                    "before": before,
+                    "before": compared.level(untouched),
                     "note": self._note(effects is not None),
                 },
             }
@@ -198,6 +191,11 @@ class Consequences:
         scales, algorithm = explored.valuation.scales, explored.valuation.provenance.algorithm
         if algorithm != INFLUENCE and all(scales[one.name].is_signed for one in explored.attributes):
             return None
+        try:  # rank by the estimator if its leaves are readable, else by LightGBM
+            readable_estimator(self._estimator, explored.problem.table)
+            ranking = self._estimator
+        except (TypeError, ValueError):
+            ranking = None
         generator = np.random.default_rng([explored.seed, 11])
         dealt = deal_rows(cells[search], [0.5, 0.5], generator, _some_blocks(problem, search))
         names = [variable.name for variable in problem.variables]
@@ -207,86 +205,20 @@ class Consequences:
             validated = search[dealt == part]
             train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), validated)
             valuator = TreeInfluence(
-                self._ranking(),
+                ranking,
                 random_state=explored.seed,
                 n_jobs=self._workers,
                 progress=self._progress,
                 **self._influence,
             )
-            values = valuator.fit_problem(problem.take(train), problem.take(validated)).valuation_
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about small groups in a half
+                values = valuator.fit_problem(problem.take(train), problem.take(validated)).valuation_
             counts[train] += 1
             for name in names:
                 sums[name][train] += values[name]
         weights = 1.0 if problem.sample_weight is None else problem.sample_weight
-        return {name: own * weights / np.maximum(counts, 1) for name, own in sums.items()}
-
-    def _ranking(self) -> Any:
-        """Give the model whose leaves rank rows: the estimator if its leaves are readable, else LightGBM."""
-        try:
-            readable_estimator(self._estimator, self.explored.problem.table)
-        except (TypeError, ValueError):
-            return None
-        return self._estimator
-
-    def _candidates(
-        self, attribute: Protected, effects: dict[str, Floats] | None, search: Integers, held: Integers
-    ) -> dict[str, Any]:
-        """Find slices and the most harmful rows, and order the slices by their forecasts."""
-        explored, name, cells = self.explored, attribute.name, label_cells(self.explored)
-        if effects is None:
-            weights = 1.0 if explored.weights is None else explored.weights
-            on_ratio = (explored.valuation[name] * weights)[explored.sample]
-        else:
-            on_ratio = effects[name]
-        slices = find_slices(explored, self.columns, -on_ratio, CANDIDATES, cells)
-        masks = [one.rows(self.columns) for one in slices]
-        curve = [most_harmful(on_ratio, share, cells) for share in SHARES]
-        parts = [own[explored.sample] for own in masks] + curve
-        forecasts = self._forecast(name, parts, search, held)
-        order = np.argsort(-forecasts[: len(slices), 0], kind="stable")[:MOST_SLICES].tolist()
-        return {
-            "slices": [(slices[j], masks[j]) for j in order],
-            "curve": curve,
-            "forecasts": [forecasts[j] for j in [*order, *range(len(slices), len(parts))]],
-        }
-
-    def _forecast(self, name: str, parts: Sequence[Bools], search: Integers, held: Integers) -> Floats:
-        """Forecast the change of each removal on the search rows, for a model of the other rows."""
-        inside = [np.flatnonzero(own[held]).astype(np.int32) for own in parts]
-        there = [number for number, own in enumerate(inside) if len(own)]
-        found = np.full((len(parts), 2), np.nan)
-        if there:
-            fairness, performance, max_fpr = self.goal
-            changes = forecast_changes(
-                self._ranking(),
-                self._problem.take(held),
-                self._problem.take(search),
-                [inside[number] for number in there],
-                fairness=fairness,
-                performance=performance,
-                max_fpr=max_fpr,
-                seed=self.explored.seed,
-                workers=self._workers,
-            )
-            for place, column in enumerate((name, "y")):
-                found[there, place] = changes[column]
-        return np.nan_to_num(found, nan=-np.inf)
-
-    def _plan(
-        self, candidates: dict[str, dict[str, Any]], n_changes: int
-    ) -> dict[tuple[str, str, int], Bools]:
-        """Give the rows of the removals that are tried, by attribute, kind and number.
-
-        Every attribute has its share of the fits: one slice, the curve, then the other slices.
-        """
-        sample, each = self.explored.sample, max(1, n_changes // len(candidates))
-        found: dict[tuple[str, str, int], Bools] = {}
-        for name, own in candidates.items():
-            slices = [("slice", j, rows[sample]) for j, (_, rows) in enumerate(own["slices"])]
-            curve = [("curve", j, mask) for j, mask in enumerate(own["curve"]) if mask.any()]
-            planned = [*slices[: max(1, each - len(curve))], *curve][:each]
-            found |= {(name, kind, j): mask for kind, j, mask in planned}
-        return found
+        return {name: effects * weights / np.maximum(counts, 1) for name, effects in sums.items()}
 
     def _decided(self, cells: Integers, held: Integers, removals: Sequence[Bools]) -> list[Decided]:
         """Train models on all rows but a fold of the validation rows, and without each removal."""
@@ -313,11 +245,11 @@ class Consequences:
         scored = tracked(
             executor.run(_score, tasks, engine), len(tasks), what="retrained models", show=self._progress
         )
-        found = [np.zeros((3, REPEATS, len(held))) for _ in every]
+        decided = [np.zeros((3, REPEATS, len(held))) for _ in every]
         for number, scores in enumerate(scored):
             repeat, fold = places[number % len(places)]
-            found[number // len(places)][:, repeat, fold] = self._decisions(scores, held[fold])
-        return [(own[0], own[1], own[2]) for own in found]
+            decided[number // len(places)][:, repeat, fold] = self._decisions(scores, held[fold])
+        return [(one[0], one[1], one[2]) for one in decided]
 
     def _decisions(self, scores: Floats, rows: Integers) -> Floats:
         """Decide about a fold's rows at the budget, and give each row's part in the performance.
@@ -325,7 +257,7 @@ class Consequences:
         The third row is what each negative moves the true-positive rate by, if it is selected: more selected
         negatives raise the threshold, along the slope of the ROC curve between half and twice the budget.
         """
-        (_, performance, max_fpr), problem = self.goal, self._problem
+        performance, max_fpr, problem = self.performance, self.max_fpr, self._problem
         positive = problem.labels.is_positive[rows]
         weights = None if problem.sample_weight is None else problem.sample_weight[rows]
         decided = _selected(positive, scores, max_fpr, weights)
@@ -347,49 +279,18 @@ class Consequences:
         return np.stack([decided, np.where(positive, decided, np.nan), np.where(positive, np.nan, moved)])
 
     def _note(self, by_influence: bool) -> str:
-        """Say how the figures were found."""
-        said = []
+        """Say what to know of the figures."""
+        notes = []
         if not by_influence:
-            said.append(
+            notes.append(
                 "Slices were found with the values that you passed. If these were measured on the same rows, "
                 "the changes shown are slightly too optimistic."
             )
         if self._estimator is not None and "random_state" not in self._estimator.get_params():
-            said.append(
+            notes.append(
                 f"{type(self._estimator).__name__} takes no seed: repeats differ only by their folds."
             )
-        return " ".join(said)
-
-
-def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now: float) -> dict[str, Any]:
-    """Add the measured changes to each candidate; forecasts are limited to possible ratios."""
-
-    def figures(kind: str, number: int) -> dict[str, Any] | None:
-        told = found.get((kind, number))
-        return None if told is None or np.isnan([told["ratio_change"], told["ratio_error"]]).any() else told
-
-    slices, curve = [], [figures("curve", j) for j in range(len(SHARES))]
-    removed = [figures("slice", j) for j in range(len(own["slices"]))]
-    trusted = _is_trusted(own["forecasts"], [*removed, *curve])
-    for number, (one, mask) in enumerate(own["slices"]):
-        on_ratio, on_performance = own["forecasts"][number]
-        is_told = trusted and np.isfinite(on_ratio)
-        slices.append(
-            {
-                "found": one,
-                "rows": mask,
-                "forecast": own["forecasts"][number],
-                "ratio_change": float(np.clip(on_ratio, -now, 1 - now)) if is_told else None,
-                "performance_change": float(on_performance) if is_told else None,
-                "measured": removed[number],
-            }
-        )
-    slices.sort(key=lambda one: -(one["measured"] or {"ratio_change": -np.inf})["ratio_change"])
-    points = [
-        {"share": share, "rows": mask, "measured": measured}
-        for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
-    ]
-    return {"slices": slices, "curve": points, "trusted": trusted}
+        return " ".join(notes)
 
 
 def task_without(problem: Problem, estimator: Any, removed: Bools, scored: Integers, seed: int) -> Task:
@@ -421,8 +322,23 @@ class GroupDecisions:
             "performance_error": self._error(performance, outcome[2].mean(axis=0)),
         }
 
-    def change(self, before: Decided, after: Decided) -> dict[str, float]:
-        """Give the changes of ratio and performance, with errors due to the choice of validation rows."""
+    def changes(self, before: Decided, after: Sequence[Decided]) -> list[dict[str, float] | None]:
+        """Give the changes of ratio and performance with their errors; None where the ratio is undefined."""
+        ratio_noise, performance_noise = self._noise(before, after)
+        changes: list[dict[str, float] | None] = []
+        for figures in (self._change(before, one) for one in after):
+            lacking = abs(figures["performance_change"]) / (
+                4 * FOLDS
+            )  # a fold is 1 / (2 * FOLDS) of the rows
+            figures["ratio_error"] = math.hypot(figures["ratio_error"], ratio_noise)
+            spread = math.hypot(performance_noise * math.sqrt(1 + REPEATS), lacking)
+            figures["performance_error"] = math.hypot(figures["performance_error"], spread)
+            undefined = np.isnan([figures["ratio_change"], figures["ratio_error"]]).any()
+            changes.append(None if undefined else figures)
+        return changes
+
+    def _change(self, before: Decided, after: Decided) -> dict[str, float]:
+        """Give the changes, with errors due to the choice of validation rows."""
         drawn = self._drawn(before[0], after[0])
         moved = after[1].mean(axis=0) - before[1].mean(axis=0)
         return {
@@ -432,20 +348,20 @@ class GroupDecisions:
             "performance_error": self._error(moved, (after[2] - before[2]).mean(axis=0)),
         }
 
-    def noise(self, before: Decided, after: Sequence[Decided]) -> dict[str, float]:
-        """Give the error due to training: the spread over repeats, the same for all changes."""
-        spread = {}
-        for place, (name, measured) in enumerate({"ratio": self._ratio, "performance": self._mean}.items()):
-            own = np.array([[measured(row) for row in one[place]] for one in (before, *after)])
-            variances = np.var(own[1:] - own[0], axis=1, ddof=1)
+    def _noise(self, before: Decided, after: Sequence[Decided]) -> list[float]:
+        """Give the errors due to training: the spread over repeats, the same for all changes."""
+        noise = []
+        for place, measure in enumerate((self._ratio, self._mean)):
+            levels = np.array([[measure(row) for row in one[place]] for one in (before, *after)])
+            variances = np.var(levels[1:] - levels[0], axis=1, ddof=1)
             known = variances[~np.isnan(variances)]
-            spread[name] = float(np.sqrt(known.mean() / REPEATS)) if len(known) else np.nan
-        return spread
+            noise.append(float(np.sqrt(known.mean() / REPEATS)) if len(known) else np.nan)
+        return noise
 
     def _ratio(self, decisions: Floats) -> float:
         """Give the ratio between the groups' rates."""
         events = 1.0 - decisions if self._missed else decisions
-        rates = [np.average(events[own], weights=self._weights[own]) for own in self._members]
+        rates = [np.average(events[rows], weights=self._weights[rows]) for rows in self._members]
         return float(_ratios(np.array(rates)))
 
     def _drawn(self, before: Floats, after: Floats) -> Floats:
@@ -454,10 +370,10 @@ class GroupDecisions:
         both = 1.0 - both if self._missed else both
         drawn = np.empty_like(self._normal)
         for place, rows in enumerate(self._members):
-            own, weights = both[:, rows], self._weights[rows]
-            means = np.average(own, axis=1, weights=weights)
-            off = self._summed((own - means[:, np.newaxis]) * weights / weights.sum(), rows)
-            spread = off @ off.T + np.eye(2) * (0.5 / len(rows)) ** 2 * (own[0] != own[1]).any()
+            events, weights = both[:, rows], self._weights[rows]
+            means = np.average(events, axis=1, weights=weights)
+            off = self._summed((events - means[:, np.newaxis]) * weights / weights.sum(), rows)
+            spread = off @ off.T + np.eye(2) * (0.5 / len(rows)) ** 2 * (events[0] != events[1]).any()
             values, vectors = np.linalg.eigh(spread)  # it may be singular
             root = vectors * np.sqrt(np.maximum(values, 0.0))
             drawn[:, place] = means + self._normal[:, place] @ root.T
@@ -480,7 +396,7 @@ class GroupDecisions:
         """Add up the rows of one block, since they were drawn together."""
         if self._blocks is None:
             return off
-        return np.stack([np.bincount(self._blocks[rows], own) for own in off])
+        return np.stack([np.bincount(self._blocks[rows], one) for one in off])
 
 
 def _selected(positive: Bools, scores: Floats, max_fpr: float, weights: Floats | None) -> Bools:
@@ -493,20 +409,6 @@ def _ratios(rates: Floats) -> Floats:
     highest = rates.max(axis=-1)
     with np.errstate(invalid="ignore"):
         return np.where(highest > 0, rates.min(axis=-1) / np.where(highest > 0, highest, 1.0), np.nan)
-
-
-def _is_trusted(forecasts: Sequence[Floats], measured: Sequence[dict[str, Any] | None]) -> bool:
-    """Say whether forecasts rank the measured changes better than chance, and have no clear sign wrong."""
-    pairs = [
-        (forecast[0], own["ratio_change"], own["ratio_error"])
-        for forecast, own in zip(forecasts, measured, strict=True)
-        if own is not None and np.isfinite(forecast[0])
-    ]
-    if len(pairs) < 5:
-        return False
-    predicted, actual, errors = np.array(pairs).T
-    clear = np.abs(actual) > 1.96 * errors
-    return not (predicted * actual < 0)[clear].any() and rank_correlation(predicted, actual).low > 0
 
 
 def _larger_is_positive(problem: Problem) -> Problem:

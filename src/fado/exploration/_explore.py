@@ -17,17 +17,11 @@ from fado.exploration._answers import aim_part, answers
 from fado.exploration._biases import biases
 from fado.exploration._columns import column_reliance, columns_part
 from fado.exploration._consequences import Consequences, check_retraining
-from fado.exploration._explored import (
-    ExploredRows,
-    Protected,
-    listed_groups,
-    quoted,
-    read_explored,
-    show_groups,
-    tell_left_out,
-)
-from fado.exploration._rows import effect_frames, effects_part, suspicious_part
+from fado.exploration._effects import effect_frames, effects_part
+from fado.exploration._explored import ExploredRows, Protected, quoted, read_explored
+from fado.exploration._groups import listed_groups, show_groups, tell_left_out
 from fado.exploration._slices import SliceFinder, binned_target
+from fado.exploration._suspicious import suspicious_part
 from fado.exploration._values import alpha_part, distributions, plane, stability_part
 from fado.reporting import page_in_frame, render_page, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
@@ -95,10 +89,9 @@ class Exploration:
             ``cells``: per group and label, the number of rows and the sums of their effects on the ratio and
             on the performance. ``slices``: candidates for a removal. ``measured_ratio_change`` and
             ``measured_ratio_error`` are the change when the slice is removed and its standard error, likewise
-            for the performance; they are NaN for slices without retraining. ``ratio_change`` and
-            ``performance_change`` are forecasts, NaN unless forecasts agree with the measured changes on this
-            table. ``changes``: every removal that was measured, of slices and of the most harmful rows.
-            ``curve``: the changes when the most harmful 2, 5 and 10 % of the rows are removed.
+            for the performance; they are NaN for slices without retraining. ``changes``: every removal that
+            was measured, of slices and of the most harmful rows. ``curve``: the changes when the most harmful
+            2, 5 and 10 % of the rows are removed.
 
         Raises
         ------
@@ -114,13 +107,13 @@ class Exploration:
         >>> y, old = X.pop("fraud_bool"), (X.pop("customer_age") >= 50).rename("old")
         >>> model = LGBMClassifier(n_estimators=20, num_leaves=7)
         >>> seen = explore(X, y, sensitive_features=old, estimator=model, retrain=24, random_state=0)
-        >>> found = seen.effects("old")
-        >>> found["curve"][["share", "rows"]]
+        >>> tables = seen.effects("old")
+        >>> tables["curve"][["share", "rows"]]
            share  rows
         0   0.02   160
         1   0.05   400
         2   0.10   800
-        >>> [name for name in found["slices"] if name.startswith("measured_ratio")]
+        >>> [name for name in tables["slices"] if name.startswith("measured_ratio")]
         ['measured_ratio_change', 'measured_ratio_error']
         """
         return effect_frames(self._summary, attribute)
@@ -196,7 +189,7 @@ def explore(
     retrain : int, default=120
         How many models may be trained to measure the effect of removing rows; 0 trains none, and the page
         then has no such figures. It needs a target with two classes. One half of the rows (at most
-        `max_rows`) finds candidates with :class:`TreeInfluence`, by three more fits. On the other half, in
+        `max_rows`) finds candidates with :class:`TreeInfluence`, by two more fits. On the other half, in
         folds, models trained on all other rows, with and without the candidate, are compared.
     estimator : classifier, optional
         The model that is retrained; None means LightGBM with its default settings. Pass the model that you
@@ -301,7 +294,6 @@ def summarise(
             "kind": attribute.variable.kind,
             "groups": listed_groups(groups, explored.sampled, attribute.whole),
             "shown": list(groups.names),
-            "some_hidden": bool((groups.codes < 0).any()),
             "left_out": tell_left_out(groups, attribute.speak, explored.min_group_size),
             "biases": biases(explored, attribute),
             "values": distributions(explored, attribute),
@@ -346,8 +338,8 @@ def _about(explored: ExploredRows) -> dict[str, Any]:
         outcome = {"name": f"rate of {quoted(explored.speak_label(positive))}", "format": "percent"}
     return {
         "rows": len(explored),
-        "weights_given": explored.weights is not None,
-        "rows_without_value": explored.problem.n_rows - len(explored),
+        "weights_given": explored.problem.sample_weight is not None,
+        "rows_without_value": explored.n_unvalued,
         "rows_searched": len(explored.sample),
         "sampled": _sampled(explored),
         "columns": explored.problem.table.n_columns,
@@ -369,47 +361,38 @@ def _sampled(explored: ExploredRows) -> dict[str, Any] | None:
     """Describe the sample that is explored; None if all rows are.
 
     ``error`` is the largest half-width of a 95 % interval of a share, or of a mean of values in [0, 1].
-    ``groups`` has per attribute the shown groups, their rows in the whole table in ``of`` (None for quarters
-    of a number), and the positive rate of all rows.
     """
     sampled = explored.sampled
     if sampled is None:
         return None
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for one in explored.attributes:
-        groups[one.name] = []
-        for group, rows in enumerate(one.groups.sizes.tolist()):
-            of = rate = None
-            if one.whole is not None:
-                of, rate = sampled.together(one.whole, np.flatnonzero(one.groups.place == group))
-            # a quarter of a number is about the same share of the table and of the sample
-            error = share_error(rows, round(rows * sampled.times) if of is None else of)
-            own = {"rows": rows, "of": of, "error": error, "positive_rate": rate}
-            groups[one.name].append({"name": one.groups.names[group]} | own)
     error = share_error(len(explored), sampled.n_rows)
-    what = "A share or a mean value" if explored.is_unit(*groups) else "A share"
-    said = (
+    is_unit = explored.is_unit(*(one.name for one in explored.attributes))
+    what = "A share or a mean value" if is_unit else "A share"
+    sentence = (
         f"This is a random sample of {len(sampled.places):,} of {sampled.n_rows:,} rows. {what} has an error "
         f"of at most {_points(error)} percentage points (95 %)"
     )
-    rated = [
-        (groups[one.name][group], one.spoken[group])
+    groups = [
+        (rows, one.spoken[group], one, group)
         for one in explored.attributes
-        for group in one.groups.rated
+        for group, rows in enumerate(one.groups.sizes.tolist())
     ]
-    if rated:
-        least, name = min(rated, key=lambda entry: int(entry[0]["rows"]))
-        said += (
-            f"; within the smallest group shown, {name} ({least['rows']:,} of the sampled rows), of at most "
-            f"{_points(least['error'])}"
+    if groups:
+        rows, name, attribute, group = min(groups, key=lambda entry: entry[0])
+        # a quarter of a number is about the same share of the table and of the sample
+        of = round(rows * sampled.times)
+        if attribute.whole is not None:
+            of, _ = sampled.together(attribute.whole, np.flatnonzero(attribute.groups.place == group))
+        sentence += (
+            f"; within the smallest group shown, {name} ({rows:,} of the sampled rows), of at most "
+            f"{_points(share_error(rows, of))}"
         )
     return {
         "rows": len(sampled.places),
         "of": sampled.n_rows,
         "seed": sampled.seed,
         "error": error,
-        "groups": groups,
-        "sentence": f"{said}.",
+        "sentence": f"{sentence}.",
     }
 
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from fado._typing import Bools, Floats, Integers
-from fado.exploration._explored import FEWEST_MEMBERS, ExploredRows
+from fado.exploration._explored import ExploredRows
+from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._slices import (
     SIGNIFICANCE,
     BinnedColumn,
@@ -23,6 +24,7 @@ from fado.exploration._slices import (
     permutation_z,
 )
 
+MOST_SLICES = 8
 MOST_REMOVED = 0.2  # of the rows, by a slice
 MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any removal may take
 PARENTS = 20  # conditions that others are joined to, beside those that are always tried
@@ -55,13 +57,13 @@ def most_harmful(effects: Floats, share: float, cells: Integers) -> Bools:
 
 
 def find_slices(
-    explored: ExploredRows, columns: Sequence[BinnedColumn], gains: Floats, most: int, cells: Integers
+    explored: ExploredRows, columns: Sequence[BinnedColumn], gains: Floats, cells: Integers
 ) -> list[Slice]:
     """Find slices with the largest gains that leave half of every cell; conditions may name the label."""
     protected = {one.name for one in explored.attributes}
     always = [one.number for one in columns if one.name in protected or one is columns[-1]]
     search = RemovalSearch(columns, explored.sample, gains)
-    return search.find(most, always, lambda rows: keeps_cells(rows, cells))
+    return search.find(MOST_SLICES, always, lambda rows: keeps_cells(rows, cells))
 
 
 def label_cells(explored: ExploredRows) -> Integers:

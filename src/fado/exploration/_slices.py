@@ -21,7 +21,8 @@ import scipy.sparse
 from scipy.special import comb, ndtr
 
 from fado._typing import Bools, Floats, Integers
-from fado.exploration._explored import FEWEST_MEMBERS, ExploredRows, Protected, ShownGroups, written
+from fado.exploration._explored import ExploredRows, Protected, written
+from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
 from fado.tabular import Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
@@ -74,7 +75,7 @@ class BinnedColumn:
 def binned_columns(explored: ExploredRows) -> list[BinnedColumn]:
     """Cut every feature, and every protected attribute that is not among them, into readable parts."""
     found, sample = [], explored.sample
-    for number, column in enumerate(explored.columns):
+    for number, column in enumerate(explored.problem.table.columns):
         if column.levels is not None:
             found.append(_levels(number, column.name, column.codes(), column.levels, sample))
             continue

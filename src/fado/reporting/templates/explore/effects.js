@@ -188,9 +188,6 @@ function drawEffects() {
   document.getElementById("effects").hidden = !effects;
   if (!effects) return;
   if (effects.lead) box.append(el("p", { class: "lead" }, name(effects.lead)));
-  if (effects.now && effects.measured === null) {
-    box.append(el("p", { class: "lead" }, `On rows that they were not trained on, the models behind these values have a ${effects.ratio} of ${digits(effects.now.ratio)}${effects.performance && known(effects.now.performance) ? ` and a ${effects.performance} of ${digits(effects.now.performance)}` : ""}.`));
-  }
   drawMeasured(box, effects);
   drawEffectSlices(box, effects, about);
   drawRemoval(box, effects);

@@ -11,14 +11,13 @@ function drawAnswers(attribute) {
 function drawBiases(attribute, about) {
   const box = part("biases");
   for (const bias of attribute.biases) {
-    const head = bias.turning || bias;
-    const write = head.format === "percent" && bias.id === "prevalence" ? points : writers[head.format];
+    const write = bias.format === "percent" && bias.id === "prevalence" ? points : writers[bias.format];
     const card = el("article", { class: "card", "data-bias": bias.id }, el("h3", {}, bias.name));
     box.append(card);
-    if (known(head.number)) {
-      card.append(el("div", { class: "big" }, write(head.number),
-        el("span", { class: "interval" }, `95 % interval ${write(head.low)} to ${write(head.high)}`)));
-      card.append(el("p", { class: "measure" }, head.measure));
+    if (known(bias.number)) {
+      card.append(el("div", { class: "big" }, write(bias.number),
+        el("span", { class: "interval" }, `95 % interval ${write(bias.low)} to ${write(bias.high)}`)));
+      card.append(el("p", { class: "measure" }, bias.measure));
     }
     card.append(el("p", {}, bias.sentence));
     if (bias.bars.length) {
@@ -181,18 +180,16 @@ function drawSuspicious(attribute, about) {
         name(about.target.name), ": ", name(row.label), row.features.flatMap(([column, value]) => [" · ", name(column), ": ", name(value)]))));
     }
   }
-  const lists = [["least_agreement", `Where models agree least with the ${what}s`, `These ${what}s are noisy, or the rows are hard to predict. Clearest first.`]];
-  if (suspicious.beyond_doubt) {
-    lists.unshift(["beyond_doubt", "Where models agree less with labels than they predict", "Agreement is lower than the models' own probabilities predict. Wrong labels are most likely here. Clearest first."]);
-  }
-  for (const [key, title, hint] of lists) {
-    box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
-      sliceTable(suspicious[key], attribute.shown, attribute, about, [
-        { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
-        ...(suspicious.beyond_doubt ? [{ label: "predicted", of: (s) => digits(s.expected_agreement) }] : []),
-        { label: "contradicted", of: (s) => percent(s.contradicted_share) },
-      ])));
-  }
+  const predicted = about.target.kind === "classes" && about.target.classes.length === 2;
+  const [title, hint] = predicted
+    ? ["Where models agree less with labels than they predict", "Agreement is lower than the models' own probabilities predict. Wrong labels are most likely here. Clearest first."]
+    : [`Where models agree least with the ${what}s`, `These ${what}s are noisy, or the rows are hard to predict. Clearest first.`];
+  box.append(el("article", { class: "card below", "data-slices": "suspicious" }, el("h3", {}, title), el("p", { class: "small" }, hint),
+    sliceTable(found.slices, attribute.shown, attribute, about, [
+      { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
+      ...(predicted ? [{ label: "predicted", of: (s) => digits(s.expected_agreement) }] : []),
+      { label: "contradicted", of: (s) => percent(s.contradicted_share) },
+    ])));
 }
 
 // A slice's outcome group by group; of many groups only where it is highest and lowest.

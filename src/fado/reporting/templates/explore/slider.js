@@ -68,25 +68,25 @@ function drawAlpha(state, about, attribute) {
   const top = el("article", { class: "card" }, el("h3", {}, "Utility per group"));
   box.append(top);
   const gone = setting.dropped;
-  ridgePlot(top, scene.groups.flatMap((group, i) => i === scene.small ? [] : [{
+  ridgePlot(top, scene.groups.map((group, i) => ({
     name: group,
     note: `mean ${writerOf(scale)(setting.mean[i])}`,
     series: [
       { color: `--c${i % 12}`, shares: setting.histogram[i].map((n) => n / scene.rows[i]), mean: setting.mean[i] },
       ...(gone ? [{ color: `--c${i % 12}`, shares: gone.histogram[i].map((n) => n / scene.rows[i]), solid: true }] : []),
     ],
-  }]), scale, gone ? "utility (solid: rows that sampling would drop)" : "utility");
+  })), scale, gone ? "utility (solid: rows that sampling would drop)" : "utility");
 
   const sampling = el("article", { class: "card below", "data-table": "sampling" }, el("h3", {}, "Utility-aware prevalence sampling"));
   const weights = el("article", { class: "card below", "data-table": "weights" }, el("h3", {}, "Utility-aware reweighing"));
   box.append(sampling, weights);
 
   const rows = scene.groups.map((group, i) => ({ group, i }));
-  const groupName = { label: "group", text: true, of: (r) => [name(r.group), r.i === scene.small ? el("span", { class: "condition small" }, "too small to compare") : null] };
+  const groupName = { label: "group", text: true, of: (r) => name(r.group) };
   if (scene.sampling) {
     const s = scene.sampling;
     const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
-    sampling.append(el("p", { class: "small" }, `Every group with a positive rate below ${percent(s.target_rate)} loses negatives, lowest utility first, until it has that rate.${scene.small === null ? "" : " Small groups are not changed."}`));
+    sampling.append(el("p", { class: "small" }, `Every group with a positive rate below ${percent(s.target_rate)} loses negatives, lowest utility first, until it has that rate.`));
     const lost = s.dropped.reduce((sum, n) => sum + n, 0), share = lost / about.rows;
     sampling.append(el("div", { class: "big" }, el("span", { "data-number": "dropped" }, count(lost)),
       el("span", { class: "interval" }, `rows dropped, ${percent(share)} of all`)));

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fado import explore
 from fado.cli._app import build_app
-from fado.exploration._explored import (
+from fado.exploration._groups import (
     MOST_GROUPS,
     MOST_LISTED,
     ListedGroup,
@@ -18,29 +18,20 @@ from fado.exploration._explored import (
     show_groups,
     tell_left_out,
 )
-from fado.tabular import Groups, Variable, column_from, group_rows, variable_from
+from fado.tabular import Groups
 
 
 def shown(codes, names, min_group_size=30):
     return show_groups(Groups(codes, tuple(names), tuple(names)), min_group_size)
 
 
-def test_groups_under_ten_are_pooled():
-    groups = shown(np.repeat([0, 1, 2, 3], [20, 9, 15, 8]), ("a", "b", "c", "d"))
-    assert groups.names == ("a", "c", "(2 small groups)")
-    assert groups.sizes.tolist() == [20, 15, 17]
-    assert groups.small == 2
-    assert groups.compared == groups.rated == [0, 1]
-
-
-def test_a_pool_under_ten_is_hidden():
-    groups = shown(np.repeat([0, 1, 2], [20, 10, 9]), ("a", "b", "c"))
-    assert groups.names == ("a", "b")
-    assert (groups.codes == -1).sum() == 9
-    assert groups.small is None
-    assert groups.listed[-1] == ListedGroup(
-        "(1 group of fewer than 10 rows)", 9, "too small to compare or to name", (2,)
-    )
+def test_groups_under_ten_are_listed_together_without_names():
+    groups = shown(np.repeat([0, 1, 2, 3], [20, 9, 15, 8]), "abcd")
+    assert groups.names == ("a", "c")
+    assert groups.sizes.tolist() == [20, 15]
+    assert (groups.codes == -1).sum() == 17
+    note = "too small to compare or to name"
+    assert groups.listed[-1] == ListedGroup("(2 groups of fewer than 10 rows)", 17, note, (1, 3))
 
 
 def test_many_groups_are_pooled_smallest_first():
@@ -48,8 +39,7 @@ def test_many_groups_are_pooled_smallest_first():
     groups = shown(np.repeat(np.arange(20), sizes), tuple(map(str, range(20))))
     assert len(groups) == MOST_GROUPS
     assert groups.names[-1] == "(9 other groups)"
-    assert groups.compared == list(range(MOST_GROUPS - 1))
-    assert groups.rated == list(range(MOST_GROUPS))
+    assert groups.n_compared == MOST_GROUPS - 1
     assert groups.sizes[-1] == sizes[:9].sum()
     assert groups.sizes.sum() == sizes.sum()
 
@@ -60,12 +50,10 @@ def test_a_dozen_groups_are_all_shown(n_groups):
     assert groups.names == tuple(map(str, range(n_groups)))
 
 
-def test_small_groups_are_pooled_and_listed_by_name():
+def test_small_groups_are_listed_by_name():
     sizes = [3000, 2900, 29, 12, 9, 3]
     groups = shown(np.repeat(np.arange(6), sizes), tuple("abcdef"))
-    assert groups.names == ("a", "b", "(4 small groups)")
-    assert groups.sizes.tolist() == [3000, 2900, 53]
-    assert groups.rated_rows.sum() == 5900
+    assert groups.names == ("a", "b")
     assert listed_groups(groups) == [
         {"name": "a", "rows": 3000, "compared": True, "note": None},
         {"name": "b", "rows": 2900, "compared": True, "note": None},
@@ -81,23 +69,17 @@ def test_small_groups_are_pooled_and_listed_by_name():
     )
 
 
-def test_no_group_of_ten_rows_is_small_if_the_user_says_so():
-    groups = shown(np.repeat(np.arange(3), [3000, 12, 9]), ("a", "b", "c"), 0)
-    assert groups.names == ("a", "b")
-    assert groups.compared == [0, 1]
-
-
-def test_a_group_of_one_percent_is_compared():
-    groups = shown(np.repeat(np.arange(2), [1980, 20]), ("a", "b"))
-    assert groups.compared == [0, 1]
+def test_a_group_of_one_percent_is_compared_and_every_other_if_the_user_says_so():
+    groups = shown(np.repeat(np.arange(2), [1980, 20]), "ab")
+    assert groups.n_compared == 2
     assert tell_left_out(groups, repr, 30) is None
+    assert shown(np.repeat(np.arange(3), [3000, 12, 9]), "abc", 0).names == ("a", "b")
 
 
 def test_groups_beyond_a_dozen_are_told_apart_from_small_ones():
     sizes = [*range(1000, 1014), 25, 20]
     groups = shown(np.repeat(np.arange(16), sizes), tuple(map(str, range(16))))
-    assert groups.names[-2:] == ("(3 other groups)", "(2 small groups)")
-    assert (groups.others, groups.small) == (11, 12)
+    assert groups.names[-1] == "(3 other groups)"
     assert tell_left_out(groups, repr, 30).endswith(
         "Only the 11 largest groups are shown one by one and compared; the 3 others with enough rows (3,003 "
         "rows in all) are shown together as one."
@@ -123,30 +105,8 @@ def test_the_count_that_ends_a_list_calls_no_large_group_small():
         assert listed_groups(groups)[-1]["note"] == note
 
 
-def test_a_continuous_attribute_is_cut_into_quarters_and_missing_rows():
-    numbers = np.r_[np.arange(1.0, 101.0), [np.nan] * 12]
-    groups = group_rows([Variable("age", "continuous", numbers)], quarters=True)
-    assert groups.names == ("up to 25", "25 to 50", "50 to 75", "over 75", "unknown")
-    assert groups.sizes.tolist() == [25, 25, 25, 25, 12]
-
-
-def test_quarters_of_few_numbers_have_different_ends():
-    numbers = np.r_[np.zeros(80), np.arange(1.0, 21.0)]
-    groups = group_rows([Variable("age", "continuous", numbers)], quarters=True)
-    assert groups.names == ("up to 0", "over 0")
-    assert groups.sizes.tolist() == [80, 20]
-
-
-def test_crossed_groups_are_those_that_occur():
-    sex = variable_from(column_from("sex", ["f", "m", "m", "f"]))
-    old = variable_from(column_from("old", ["yes", "yes", "no", "yes"]))
-    groups = group_rows([sex, old], quarters=True)
-    assert groups.titles == ("sex = f, old = yes", "sex = m, old = no", "sex = m, old = yes")
-    assert groups.codes.tolist() == [0, 2, 1, 0]
-
-
 def test_counts_and_totals_leave_hidden_rows_out():
-    groups = ShownGroups(np.array([0, 1, -1, 1]), ("a", "b"))
+    groups = ShownGroups(np.array([0, 1, -1, 1]), ("a", "b"), 2)
     assert groups.count(np.array([True, True, True, False])).tolist() == [1, 1]
     assert groups.total(np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [1, 10]
 
@@ -166,9 +126,7 @@ def test_every_name_of_a_group_can_stand_alone(made_up, name, entries, names):
     entry = np.arange(100) % 2
     X, y = np.arange(100.0).reshape(-1, 1), entry == (np.arange(100) % 3 > 0)
     z = {name: np.array(entries)[entry]}
-    seen = explore(X, y, sensitive_features=z, valuation=made_up(100, [name]), retrain=0).to_dict()[
-        "attributes"
-    ][0]
+    seen = explored((X, y, z), made_up, n_rows=100)[1]
     assert seen["shown"] == names
     assert [group["name"] for group in seen["groups"]] == names
     for bias in seen["biases"]:
@@ -199,9 +157,9 @@ def found(table, made_up):
     return lambda **settings: explored(table, made_up, **settings)
 
 
-def explored(table, made_up, **settings):
+def explored(table, made_up, n_rows=N, **settings):
     X, y, z = table
-    seen = explore(X, y, sensitive_features=z, valuation=made_up(N, z), **settings, retrain=0)
+    seen = explore(X, y, sensitive_features=z, valuation=made_up(n_rows, z), **settings, retrain=0)
     return seen, seen.to_dict()["attributes"][0]
 
 
@@ -232,23 +190,17 @@ def test_small_groups_are_in_no_comparison(table, found):
         assert "tiny" not in bias["sentence"]
     assert part["values"]["groups"] == ["a", "b"]
     assert {cell["group"] for cell in part["values"]["v_y"]} == {"a", "b"}
-    assert all(corner["share_per_group"][2] is None for corner in part["plane"]["corners"])
     assert [group["group"] for group in part["suspicious"]["groups"]] == ["a", "b"]
     assert {cell["group"] for cell in part["suspicious"]["labels"]} == {"a", "b"}
-    for one in part["alpha"]["slices"]:
-        assert one["outcome_per_group"][2] is None
-        assert one["share_per_group"][2] is None
+    assert part["alpha"]["groups"] == part["plane"]["groups"] == ["a", "b"]
 
 
 def test_small_groups_are_left_alone_by_the_sampler_that_is_shown(table, found):
     _, part = found()
-    scene = part["alpha"]
-    assert (scene["groups"][2], scene["rows"][2], scene["small"]) == ("(2 small groups)", 25, 2)
-    assert (scene["sampling"]["dropped"][2], scene["sampling"]["kept"][2]) == (0, 25)
-    assert scene["sampling"]["rate_after"][2] is None
+    sampling = part["alpha"]["sampling"]
     rate = (table[1] == "yes")[table[2]["origin"] == "b"].mean()
-    assert scene["sampling"]["target_rate"] == pytest.approx(rate)
-    assert scene["sampling"]["rate_after"][0] == pytest.approx(rate, abs=1e-3)
+    assert sampling["target_rate"] == pytest.approx(rate)
+    assert sampling["rate_after"][0] == pytest.approx(rate, abs=1e-3)
 
 
 def test_base_bias_leaves_small_groups_out(table, made_up):
@@ -271,7 +223,7 @@ def test_0_compares_every_group_that_can_be_named(found):
 def test_crossed_attributes_tell_their_own_small_groups(table, made_up):
     X, y, z = table
     z = z | {"job": X["job"].to_numpy()}
-    together = explore(X, y, sensitive_features=z, valuation=made_up(N, z), retrain=0).to_dict()["together"]
+    together = explored((X, y, z), made_up)[0].to_dict()["together"]
     assert "“origin = tiny, job = " in together["left_out"]
     assert sum(group["rows"] for group in together["listed"]) == N
 
@@ -279,7 +231,7 @@ def test_crossed_attributes_tell_their_own_small_groups(table, made_up):
 def test_one_large_group_leaves_nothing_to_compare(table, made_up):
     X, y, _ = table
     z = {"sex": np.where(np.arange(N) < 20, "f", "m")}
-    part = explore(X, y, sensitive_features=z, valuation=made_up(N, z), retrain=0).to_dict()["attributes"][0]
+    _, part = explored((X, y, z), made_up)
     assert all(bias["number"] is None for bias in part["biases"])
     assert all(bias["sentence"].startswith("Only one group is large enough") for bias in part["biases"])
     assert part["alpha"]["sampling"] is None
