@@ -483,7 +483,7 @@ def test_what_was_not_measured_has_no_figures(browser, effects, tmp_path):
     summary = effects.to_dict()
     reason = "Nothing was measured, as <b>nobody</b> wanted it."
     for attribute in summary["attributes"]:
-        nothing = {"ratio_change": None, "performance_change": None, "measured": None}
+        nothing = {"measured": None}
         slices = [one | nothing for one in attribute["effects"]["slices"]]
         attribute["effects"] |= {"slices": slices, "curve": [], "measured": None, "reason": reason}
     (tmp_path / "none.html").write_text(render_page("explore.html", summary), encoding="utf-8")

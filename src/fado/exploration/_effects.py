@@ -158,6 +158,7 @@ def cell_effects(
     >>> for cell in cell_effects(groups, labels, np.repeat([0.5, -1.0, 0.25], [15, 10, 20]), None):
     ...     print(cell["group"], cell["label"], cell["rows"], cell["ratio_effect"])
     a no 15 7.5
+    a yes 10 -10.0
     b no 20 5.0
     """
     return [

@@ -164,7 +164,7 @@ def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap,
     --------
     >>> found = widest_gap([share(10, 100), share(40, 100), share(20, 100)], [0, 1, 2], share_gap)
     >>> found.high, found.low, found.is_clear, [round(part, 3) for part in found.gap]
-    (1, 0, True, [0.3, 0.157, 0.432])
+    (1, 0, True, [0.3, 0.15, 0.44])
     """
     known = [j for j in compared if np.isfinite(estimates[j].number)]
     if len(known) < 2:

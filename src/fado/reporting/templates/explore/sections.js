@@ -185,7 +185,7 @@ function drawSuspicious(attribute, about) {
     ? ["Where models agree less with labels than they predict", "Agreement is lower than the models' own probabilities predict. Wrong labels are most likely here. Clearest first."]
     : [`Where models agree least with the ${what}s`, `These ${what}s are noisy, or the rows are hard to predict. Clearest first.`];
   box.append(el("article", { class: "card below", "data-slices": "suspicious" }, el("h3", {}, title), el("p", { class: "small" }, hint),
-    sliceTable(found.slices, attribute.shown, attribute, about, [
+    sliceTable(suspicious.slices, attribute.shown, attribute, about, [
       { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
       ...(predicted ? [{ label: "predicted", of: (s) => digits(s.expected_agreement) }] : []),
       { label: "contradicted", of: (s) => percent(s.contradicted_share) },
