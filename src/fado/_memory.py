@@ -6,7 +6,7 @@ import re
 from numbers import Integral
 from pathlib import Path
 
-_LARGEST_TOLD = 10**18  # bytes
+_LARGEST_SHOWN = 10**18  # bytes
 _LEAST = 10**6  # fewer bytes are a mistake: the unit was forgotten
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -73,7 +73,7 @@ def check_room_for(what: str, n_bytes: int) -> None:
     """
     free = free_memory()
     if free is not None and n_bytes > free:
-        needed = format_memory(min(n_bytes, _LARGEST_TOLD))
+        needed = format_memory(min(n_bytes, _LARGEST_SHOWN))
         raise ValueError(
             f"{what} would take at least {needed} of memory, and {format_memory(free)} are free: ask for "
             "fewer."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any, TextIO, TypeVar
 
@@ -30,14 +31,18 @@ def tracked(items: Iterable[Item], total: int, *, what: str, show: bool) -> Iter
     if not show:
         yield from items
         return
-    bar = open_bar(total, what=what)
-    if bar is None:
-        yield from _lines(items, total, what)
-        return
-    with bar:
-        for item in items:
+    bar, start = open_bar(total, what=what), time.monotonic()
+    said = start
+    with nullcontext() if bar is None else bar:
+        for done, item in enumerate(items, 1):
+            now = time.monotonic()
+            if bar is None and (now - said >= SECONDS_BETWEEN_LINES or done == total):
+                left = (now - start) / done * (total - done)
+                print(f"{what}: {done} of {total}, {left:.0f} s left", file=progress_stream(), flush=True)
+                said = now
             yield item
-            bar.update()
+            if bar is not None:
+                bar.update()
 
 
 def open_bar(total: int, *, what: str, smoothing: float = 0.3) -> Any:
@@ -75,14 +80,3 @@ def _in_notebook() -> bool:
     shell: Any = sys.modules.get("IPython")
     current = shell.get_ipython() if shell is not None else None
     return type(current).__name__ == "ZMQInteractiveShell"
-
-
-def _lines(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
-    start = said = time.monotonic()
-    for done, item in enumerate(items, 1):
-        now = time.monotonic()
-        if now - said >= SECONDS_BETWEEN_LINES or done == total:
-            left = (now - start) / done * (total - done)
-            print(f"{what}: {done} of {total}, {left:.0f} s left", file=progress_stream(), flush=True)
-            said = now
-        yield item

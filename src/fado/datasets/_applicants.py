@@ -103,16 +103,13 @@ def _draw_readings(
     traits[:, :3] = rng.standard_normal((age.size, 3))
     traits[:, 3] = np.clip((age - 32) / 12, -1.5, 2.0)
     traits[rng.random(age.size) < _ODD_SHARE, :3] += _ODD_TRAITS
-    traits[fraud, :3] += _scheme_traits(rng, age[fraud] >= 50, month[fraud])
+    # A scheme for every fraudster; the shares move evenly from the first to the last month.
+    first, last = np.moveaxis(_SCHEME_SHARES[(age[fraud] >= 50).astype(int)], 1, 0)
+    moved = (month[fraud] / (MONTHS - 1))[:, None]
+    bounds = np.cumsum(first + (last - first) * moved, axis=1)[:, :-1]
+    traits[fraud, :3] += _SCHEMES[(rng.random((len(bounds), 1)) > bounds).sum(axis=1)]
     readings = traits @ _WEIGHTS + rng.standard_normal((age.size, _NOISE.size)) * _NOISE
     return dict(zip(_LOADINGS, readings.T, strict=True))
-
-
-def _scheme_traits(rng: np.random.Generator, older: Bools, month: Integers) -> Floats:
-    """Pick a scheme for every fraudster; the shares move evenly from the first to the last month."""
-    first, last = np.moveaxis(_SCHEME_SHARES[older.astype(int)], 1, 0)
-    bounds = np.cumsum(first + (last - first) * (month / (MONTHS - 1))[:, None], axis=1)[:, :-1]
-    return _SCHEMES[(rng.random((month.size, 1)) > bounds).sum(axis=1)]
 
 
 _INCOMES = {
@@ -161,7 +158,11 @@ def draw_applications(
             _skewed(read["current_address_months"], 47, 1.15, 0, 428),
         ),
         "customer_age": age,
-        "days_since_request": _days(read["days_since_request"]),
+        "days_since_request": np.where(  # minutes for most applications, days for the slowest few
+            _top(read["days_since_request"], 0.07),
+            _skewed(read["days_since_request"] - 1.5, 3.0, 1.8, 0.0, 78.0),
+            0.015 * np.exp(0.6 * read["days_since_request"]),
+        ),
         "intended_balcon_amount": np.where(
             _top(intended, 0.26),
             _skewed(read["balcon_amount"], 25.0, 0.8, 0.01, 113.0),
@@ -232,10 +233,3 @@ def _share(reading: Floats) -> Floats:
 
 def _skewed(reading: Floats, median: float, spread: float, low: float, high: float) -> Floats:
     return np.clip(median * np.exp(spread * reading), low, high)
-
-
-def _days(reading: Floats) -> Floats:
-    """Minutes for most applications, days for the slowest few."""
-    return np.where(
-        _top(reading, 0.07), _skewed(reading - 1.5, 3.0, 1.8, 0.0, 78.0), 0.015 * np.exp(0.6 * reading)
-    )

@@ -115,7 +115,10 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
     """
     path = Path(path)
     frame = _with_columns(read_file(path, "BAF suite", (".csv", ".csv.gz", ".parquet"), _read_csv), path)
-    if path.suffix.lower() == ".csv" and not _ends_with_line_break(path):
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        is_cut = path.suffix.lower() == ".csv" and file.read() not in (b"\n", b"\r")
+    if is_cut:
         raise ValueError(
             f"`path` must name a complete file, got '{path}', which may have been cut off; if it is "
             "complete, add a line break at its end."
@@ -152,14 +155,6 @@ def read_file(
 def _read_csv(path: Path) -> pd.DataFrame:
     # utf-8-sig reads files with and without a byte-order mark
     return pd.read_csv(path, dtype=dict.fromkeys(CATEGORIES, str), encoding="utf-8-sig", low_memory=False)
-
-
-def _ends_with_line_break(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(0, os.SEEK_END)
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-        return file.read() in (b"\n", b"\r", b"")
 
 
 def _with_columns(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

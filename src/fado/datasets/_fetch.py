@@ -223,7 +223,20 @@ def _tables(
 ) -> dict[str, pd.DataFrame]:
     """Read the files, or download the table, each by what a message calls it."""
     if path is None:
-        return {"the download": _download(data_id, data_home, name, elsewhere)}
+        from sklearn.datasets import fetch_openml
+
+        home = None if data_home is None else str(data_home)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # one at every attempt; the error has the reason of the last
+                loaded = fetch_openml(data_id=data_id, data_home=home, as_frame=True, parser="auto")
+        except (OSError, HTTPException, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ConnectionError(
+                f"The {name} data could not be downloaded from OpenML ({reason}): try again with a network, "
+                f"or get {elsewhere}, and pass the names of the files as `path`."
+            ) from error
+        return {"the download": loaded.frame}
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError(f"`path` must name a file of the {name} data, got an empty list.")
@@ -239,22 +252,6 @@ def _joined(tables: dict[str, pd.DataFrame], needed: Sequence[str], name: str) -
                 f"{list_names([repr(column) for column in missing])}."
             )
     return pd.concat([table[list(needed)] for table in tables.values()], ignore_index=True)
-
-
-def _download(data_id: int, data_home: _Path | None, name: str, elsewhere: str) -> pd.DataFrame:
-    from sklearn.datasets import fetch_openml
-
-    home = None if data_home is None else str(data_home)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one at every attempt; the error has the reason of the last
-            return fetch_openml(data_id=data_id, data_home=home, as_frame=True, parser="auto").frame
-    except (OSError, HTTPException, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConnectionError(
-            f"The {name} data could not be downloaded from OpenML ({reason}): try again with a network, or "
-            f"get {elsewhere}, and pass the names of the files as `path`."
-        ) from error
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

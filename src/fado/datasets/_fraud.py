@@ -172,39 +172,38 @@ def make_account_fraud(
     entropy = _entropy(random_state)
     chosen = VARIANTS[variant]
     names = COLUMNS + (EXTRA_COLUMNS if chosen.separable_majority else ())
-    columns = {name: np.empty(n_samples, dtype=_dtype(name)) for name in names}
+    columns: dict[str, Any] = {}
+    for name in names:
+        dtype = np.int8 if name in CATEGORIES else np.float64 if name in NUMBERS else np.int64
+        columns[name] = np.empty(n_samples, dtype=dtype)
     starts = [*range(0, int(n_samples), _CHUNK), int(n_samples)]
     for chunk, (start, stop) in enumerate(pairwise(starts)):
         for name, values in _draw_chunk(chosen, entropy, chunk).items():
             columns[name][start:stop] = values[: stop - start]
-    return pd.DataFrame({name: _typed(name, values) for name, values in columns.items()}, copy=False)
+    for name in CATEGORIES:
+        columns[name] = pd.Categorical.from_codes(columns[name], pd.Index(CATEGORIES[name]))
+    return pd.DataFrame(columns, copy=False)
 
 
 def _draw_chunk(variant: Variant, entropy: int, chunk: int) -> dict[str, NDArray[np.generic]]:
+    """Draw the rows of a chunk.
+
+    Multiples of the golden ratio fill the unit interval more evenly than random numbers do: after any
+    number of chunks every cell holds its share to within a few rows. Within a chunk the order is random.
+    """
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chunk,)))
-    month, older, fraud = _draw_cells(rng, variant, entropy, chunk)
+    shares = cell_shares(variant)
+    offset = np.random.default_rng(entropy).random()
+    position = chunk * _CHUNK + rng.permutation(_CHUNK)
+    cell = np.searchsorted(np.cumsum(shares)[:-1], (position * _GOLDEN_RATIO + offset) % 1, side="right")
+    month, *group_and_label = np.unravel_index(cell, shares.shape)
+    older, fraud = (code.astype(bool) for code in group_and_label)
     columns = draw_applications(rng, older, fraud, month)
     if variant.separable_majority:
         early, late = variant.separable_majority
         revealed = np.where(month < _FIRST_LATE_MONTH, early, late) & ~older
         columns |= draw_separating_columns(rng, fraud & revealed)
     return columns
-
-
-def _draw_cells(
-    rng: np.random.Generator, variant: Variant, entropy: int, chunk: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Draw month, group and label of a chunk's rows.
-
-    Multiples of the golden ratio fill the unit interval more evenly than random numbers do: after any
-    number of chunks every cell holds its share to within a few rows. Within a chunk the order is random.
-    """
-    shares = cell_shares(variant)
-    offset = np.random.default_rng(entropy).random()
-    position = chunk * _CHUNK + rng.permutation(_CHUNK)
-    cell = np.searchsorted(np.cumsum(shares)[:-1], (position * _GOLDEN_RATIO + offset) % 1, side="right")
-    month, older, fraud = np.unravel_index(cell, shares.shape)
-    return month, older.astype(bool), fraud.astype(bool)
 
 
 def _entropy(random_state: int | np.random.Generator | np.random.RandomState | None) -> int:
@@ -219,18 +218,6 @@ def _entropy(random_state: int | np.random.Generator | np.random.RandomState | N
     raise ValueError(
         f"`random_state` must be a non-negative integer, a numpy generator or None, got {random_state!r}."
     )
-
-
-def _dtype(name: str) -> type[np.generic]:
-    if name in CATEGORIES:
-        return np.int8
-    return np.float64 if name in NUMBERS else np.int64
-
-
-def _typed(name: str, values: NDArray[Any]) -> Any:
-    if name in CATEGORIES:
-        return pd.Categorical.from_codes(values, pd.Index(CATEGORIES[name]))
-    return values
 
 
 def temporal_split(
