@@ -17,7 +17,6 @@ _Record = TypeVar("_Record")
 _LONGEST = 100  # characters of a value that a message quotes
 _FLOAT = "float"  # the key of a number that JSON cannot write
 _NOT_FINITE = [{_FLOAT: text} for text in ("nan", "inf", "-inf")]
-_LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
 def simplify(value: Any) -> Any:
@@ -147,31 +146,27 @@ def _fields_of(kind: Any) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def label_to(label: Any) -> dict[str, Any]:
-    """Return a label with its type, so that it can be read back unchanged.
+def label_to(label: Any) -> Any:
+    """Return a label as plain data, so that it can be read back unchanged.
 
     Examples
     --------
     >>> label_to(np.bool_(True)), label_to(0.1)
-    ({'type': 'bool', 'value': True}, {'type': 'float', 'value': '0x1.999999999999ap-4'})
+    (True, 0.1)
     """
-    if isinstance(label, np.generic):
-        label = label.item()
-    kind = type(label).__name__
-    if kind not in _LABELS:
+    label = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(label, str | int | float):
+        kind = type(label).__name__
         raise TypeError(f"A label must be text, a number or a boolean, got {label!r} of type {kind}.")
-    return {"type": kind, "value": label.hex() if isinstance(label, float) else label}
+    return encode(label)
 
 
 def label_from(content: Any) -> Any:
     """Read what `label_to` returned."""
-    kind = content.get("type") if isinstance(content, Mapping) else None
-    value = content["value"] if kind in _LABELS and "value" in content else None
-    if kind == "float" and isinstance(value, str):
-        return float.fromhex(value)
-    if kind not in _LABELS or type(value) is not _LABELS[kind]:
+    label = decode(content)
+    if not isinstance(label, str | int | float):
         raise ValueError("Its labels are damaged.")
-    return value
+    return label
 
 
 def shorten(value: Any) -> str:

@@ -145,10 +145,6 @@ class Expression:
 
     Parameters
     ----------
-    name : str
-        The expression without needless spaces.
-    sources : tuple of str
-        The columns that it reads, each once.
     tree : Condition
         The parsed expression.
     argument : str
@@ -167,8 +163,6 @@ class Expression:
     ('sex==f | age>=50', ('sex', 'age'), ('sex == f | age >= 50', 'not (sex == f | age >= 50)'))
     """
 
-    name: str
-    sources: tuple[str, ...]
     tree: Condition
     argument: str = "expression"
     names: Mapping[str, str] = field(default_factory=dict)
@@ -177,9 +171,17 @@ class Expression:
     @classmethod
     def of(cls, columns: Sequence[object], expression: str, argument: str = "expression") -> Expression:
         """Read an expression over the columns of a table; `argument` is its name in messages."""
-        tree = parse(columns, expression, argument)
-        sources = dict.fromkeys(comparison.column for comparison in tree.comparisons)
-        return cls(tree.name, tuple(sources), tree, argument)
+        return cls(parse(columns, expression, argument), argument)
+
+    @property
+    def name(self) -> str:
+        """The expression without needless spaces."""
+        return self.tree.name
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns that it reads, each once."""
+        return tuple(dict.fromkeys(comparison.column for comparison in self.tree.comparisons))
 
     @property
     def is_column(self) -> bool:
