@@ -23,24 +23,22 @@ def test_sizes(size, expected):
     assert parse_memory(size) == expected
 
 
-@pytest.mark.parametrize("size", ["4", "GB", "", "-1GB", "4 G B", "4GBs", "1e9", "nan GB", "4,5GB"])
-def test_what_is_no_size(size):
-    with pytest.raises(
-        ValueError, match=r"^`--memory` must be a size with its unit, such as '4GB' or '500MB', got"
-    ):
-        parse_memory(size, "--memory")
-
-
-@pytest.mark.parametrize("size", ["0GB", "10 B", "999KB", 4, -1])
-def test_sizes_without_use(size):
-    with pytest.raises(ValueError, match="`memory` must be at least 1MB, got"):
-        parse_memory(size)
-
-
-@pytest.mark.parametrize("size", [True, 4.5e9, None, b"4GB"])
-def test_what_is_no_text_or_whole_number(size):
-    with pytest.raises(TypeError, match="`memory` must be a size such as '4GB', or a whole number of bytes"):
-        parse_memory(size)
+@pytest.mark.parametrize(
+    ("sizes", "error", "message"),
+    [
+        (
+            ["4", "GB", "", "-1GB", "4 G B", "4GBs", "1e9", "nan GB", "4,5GB"],
+            ValueError,
+            "must be a size with its unit, such as '4GB' or '500MB', got",
+        ),
+        (["0GB", "10 B", "999KB", 4, -1], ValueError, "must be at least 1MB, got"),
+        ([True, 4.5e9, None, b"4GB"], TypeError, "must be a size such as '4GB', or a whole number of bytes"),
+    ],
+)
+def test_what_is_no_size(sizes, error, message):
+    for size in sizes:
+        with pytest.raises(error, match=f"^`--memory` {message}"):
+            parse_memory(size, "--memory")
 
 
 @pytest.mark.parametrize(

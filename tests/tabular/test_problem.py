@@ -54,26 +54,6 @@ def test_what_is_not_given():
 
 
 @pytest.mark.parametrize(
-    ("sensitive_features", "given"),
-    [
-        ([0, 1, 1, 0], False),
-        (np.array([[0], [1], [1], [0]]), False),
-        (np.zeros((4, 2)), False),
-        (pd.Series([0, 1, 1, 0]), False),
-        (pl.Series([0, 1, 1, 0]), False),
-        ({"sex": [0, 1, 1, 0]}, True),
-        ({"z": [0, 1, 1, 0]}, True),
-        (pd.Series([0, 1, 1, 0], name="z"), True),
-        (pl.Series("z", [0, 1, 1, 0]), True),
-        (pd.DataFrame({"z0": [0, 1, 1, 0], "z1": 0}), True),
-    ],
-    ids=str,
-)
-def test_an_attribute_that_is_called_z_has_a_name(sensitive_features, given):
-    assert read_problem(X, Y, sensitive_features).names_given is given
-
-
-@pytest.mark.parametrize(
     ("y", "pos_label", "positive"),
     [
         (Y, None, 1),
@@ -151,19 +131,12 @@ def test_orders_of_several_attributes_are_compared_one_by_one():
         read_problem(frame, [0, 1], {"age": [1, 2], "sex": sex})
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        pd.DataFrame({"age": [1, 2, 3, 4], "sex": list("fmmf")}),
-        pd.DataFrame({"age": [1, 2, 3, 4], "sex": list("fmmf")}).convert_dtypes(dtype_backend="pyarrow"),
-        pl.DataFrame({"age": [1, 2, 3, 4], "sex": list("fmmf")}),
-        pl.LazyFrame({"age": [1, 2, 3, 4], "sex": list("fmmf")}),
-        pa.table({"age": [1, 2, 3, 4], "sex": list("fmmf")}),
-    ],
-    ids=["pandas", "arrow-backed pandas", "polars", "lazy polars", "arrow"],
-)
-def test_attributes_by_name_from_every_library(features):
-    problem = read_problem(features, Y, "sex")
+PEOPLE = {"age": [1, 2, 3, 4], "sex": list("fmmf")}
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_attributes_by_name_from_every_library(library):
+    problem = read_problem(library(PEOPLE), Y, "sex")
     assert problem.positions == (1,)
     assert problem.groups.codes.tolist() == [0, 1, 1, 0]
 
@@ -238,29 +211,16 @@ def test_a_column_without_entries_is_of_whatever_kind_the_other_is():
     np.testing.assert_array_equal(column([None, None], [1, 2]).numbers(), [np.nan, np.nan, 1, 2])
 
 
+WORDS, BANDS = frame(u=["a", "b"]), frame(u=pd.Categorical([1, 2]))
+
+
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (
-            frame(u=[1, 2]),
-            frame(u=["a", "b"]),
-            "'u' holds numbers, and that of `validation` text: convert it",
-        ),
-        (
-            frame(u=["a", "b"]),
-            frame(u=[1, 2]),
-            "'u' holds text, and that of `validation` numbers: convert it",
-        ),
-        (
-            frame(u=pd.Categorical([1, 2])),
-            frame(u=["1", "b"]),
-            "holds categories of numbers, and that of `validation` text",
-        ),
-        (
-            frame(u=pd.Categorical([1, 2])),
-            frame(u=[1, 2]),
-            "holds categories of numbers, and that of `validation` numbers",
-        ),
+        (frame(u=[1, 2]), WORDS, "'u' holds numbers, and that of `validation` text: convert it"),
+        (WORDS, frame(u=[1, 2]), "'u' holds text, and that of `validation` numbers: convert it"),
+        (BANDS, frame(u=["1", "b"]), "holds categories of numbers, and that of `validation` text"),
+        (BANDS, frame(u=[1, 2]), "holds categories of numbers, and that of `validation` numbers"),
         (
             frame(age=[1, 2]),
             frame(agee=[1, 2]),
@@ -268,11 +228,7 @@ def test_a_column_without_entries_is_of_whatever_kind_the_other_is():
         ),
         (np.ones((2, 2)), np.ones((2, 3)), "`validation` has 3 columns, and the training rows have 2"),
         (frame(u=[1, 2]), np.ones((2, 2)), "`validation` has 2 columns, and the training rows have 1"),
-        (
-            pd.DataFrame([[1, 2]] * 2, columns=["u", "u"]),
-            frame(u=[1, 2]),
-            "Column 'u' appears more than once",
-        ),
+        (pd.DataFrame([[1, 2]] * 2, columns=["u", "u"]), frame(u=[1, 2]), "'u' appears more than once"),
         (csr_matrix(np.eye(2)), np.eye(2), "sparse matrices cannot be joined"),
     ],
 )
@@ -281,31 +237,32 @@ def test_tables_that_do_not_fit_are_refused(first, second, message):
         join_problems(problem(first), problem(second))
 
 
-def test_columns_are_matched_by_name_in_any_order():
-    first = problem(frame(u=[1, 2], v=[3, 4]))
-    joined = join_problems(first, problem(frame(w=[0, 0], v=[7, 8], u=[5, 6])))
-    assert joined.table.names == ["u", "v"]
-    np.testing.assert_array_equal(joined.table.columns[0].numbers(), [1, 2, 5, 6])
-    np.testing.assert_array_equal(joined.table.columns[1].numbers(), [3, 4, 7, 8])
-    assert joined.table.is_named
-    numbered = pd.DataFrame({0: [1, 2], 1: [3, 4]})
-    joined = join_problems(problem(numbered), problem(numbered[[1, 0]]))
-    np.testing.assert_array_equal(joined.table.columns[0].numbers(), [1, 2, 1, 2])
+ARRAYS = np.array([[1, 3], [2, 4]]), np.array([[5, 7], [6, 8]])
+NUMBERED, TWICE = (pd.DataFrame([[1, 2], [3, 4]], columns=names) for names in ([0, 1], ["u", "u"]))
 
 
-def test_columns_without_names_are_matched_by_position():
-    arrays = np.array([[1, 3], [2, 4]]), np.array([[5, 7], [6, 8]])
-    joined = join_problems(*map(problem, arrays))
-    np.testing.assert_array_equal(joined.table.columns[1].numbers(), [3, 4, 7, 8])
-    assert not joined.table.is_named
-    half = join_problems(problem(frame(v=[1, 2], u=[3, 4])), problem(arrays[1]))
-    assert half.table.names == ["v", "u"]
-    np.testing.assert_array_equal(half.table.columns[0].numbers(), [1, 2, 5, 6])
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (
+            frame(u=[1, 2], v=[3, 4]),
+            frame(w=[0, 0], v=[7, 8], u=[5, 6]),  # by name, in any order
+            {"u": [1, 2, 5, 6], "v": [3, 4, 7, 8]},
+        ),
+        (NUMBERED, NUMBERED[[1, 0]], {"0": [1, 3, 1, 3], "1": [2, 4, 2, 4]}),
+        (*ARRAYS, {"x0": [1, 2, 5, 6], "x1": [3, 4, 7, 8]}),  # by position
+        (frame(v=[1, 2], u=[3, 4]), ARRAYS[1], {"v": [1, 2, 5, 6], "u": [3, 4, 7, 8]}),
+    ],
+)
+def test_columns_are_matched_by_name_or_else_by_position(first, second, expected):
+    joined = join_problems(problem(first), problem(second)).table
+    assert {column.name: column.numbers().tolist() for column in joined.columns} == expected
+    assert joined.names == list(expected)
+    assert joined.is_named is (first is not ARRAYS[0])
 
 
 def test_repeated_names_are_matched_by_position_where_both_have_them():
-    twice = pd.DataFrame([[1, 2], [3, 4]], columns=["u", "u"])
-    joined = join_problems(problem(twice), problem(twice + 4))
+    joined = join_problems(problem(TWICE), problem(TWICE + 4))
     np.testing.assert_array_equal(joined.table.columns[1].numbers(), [2, 4, 6, 8])
 
 
@@ -352,29 +309,35 @@ TABLE = Table.from_input(pd.DataFrame({"sex": ["f", "m", "f"], "age": [20, 50, 7
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("given", "names", "are_given"),
     [
-        ("sex", ["sex"]),
-        (["sex", "age"], ["sex", "age"]),
-        (pd.Series([0, 1, 0], name="group"), ["group"]),
-        (pd.Series([0, 1, 0]), ["z"]),
-        (pl.Series("group", [0, 1, 0]), ["group"]),
-        (pl.Series([0, 1, 0]).alias("g"), ["g"]),
-        (pa.array([0, 1, 0]), ["z"]),
-        ([0, 1, 0], ["z"]),
-        (["u", "v", "u"], ["z"]),
-        (np.array([0, 1, 0]), ["z"]),
-        (np.array([[0], [1], [0]]), ["z"]),
-        (np.array([[0, 1], [1, 1], [0, 0]]), ["z0", "z1"]),
-        (pd.DataFrame({"p": [0, 1, 0], "q": [1, 1, 0]}), ["p", "q"]),
-        (pl.DataFrame({"p": [0, 1, 0]}), ["p"]),
-        (pa.table({"p": [0, 1, 0]}), ["p"]),
-        ({"p": [0, 1, 0], "q": np.array([1, 1, 0])}, ["p", "q"]),
-        (None, []),
+        ("sex", ["sex"], True),
+        (["sex", "age"], ["sex", "age"], True),
+        (pd.Series([0, 1, 0], name="group"), ["group"], True),
+        (pd.Series([0, 1, 0], name="z"), ["z"], True),
+        (pd.Series([0, 1, 0]), ["z"], False),
+        (pl.Series("group", [0, 1, 0]), ["group"], True),
+        (pl.Series("z", [0, 1, 0]), ["z"], True),
+        (pl.Series([0, 1, 0]), ["z"], False),
+        (pa.array([0, 1, 0]), ["z"], False),
+        ([0, 1, 0], ["z"], False),
+        (["u", "v", "u"], ["z"], False),
+        (np.array([0, 1, 0]), ["z"], False),
+        (np.array([[0], [1], [0]]), ["z"], False),
+        (np.array([[0, 1], [1, 1], [0, 0]]), ["z0", "z1"], False),
+        (pd.DataFrame({"p": [0, 1, 0], "q": [1, 1, 0]}), ["p", "q"], True),
+        (pd.DataFrame({"z0": [0, 1, 0], "z1": 0}), ["z0", "z1"], True),
+        (pl.DataFrame({"p": [0, 1, 0]}), ["p"], True),
+        (pa.table({"p": [0, 1, 0]}), ["p"], True),
+        ({"p": [0, 1, 0], "z": np.array([1, 1, 0])}, ["p", "z"], True),
+        (None, [], True),
     ],
+    ids=str,
 )
-def test_protected_attributes_come_in_many_forms(given, expected):
-    assert [column.name for column, _ in protected_columns(given, TABLE)] == expected
+def test_protected_attributes_come_in_many_forms_with_names_or_without(given, names, are_given):
+    columns = [column for column, _ in protected_columns(given, TABLE)]
+    assert [column.name for column in columns] == names
+    assert all(column.named for column in columns) is are_given
 
 
 def test_names_of_columns_are_no_labels():
@@ -433,9 +396,6 @@ def test_blocks_are_equal_entries(groups):
     assert read_problem(X, Y, groups=groups).blocks.tolist() == [1, 0, 1, 0]
 
 
-TWICE = pd.DataFrame([[1, 2]] * 4, columns=["a", "a"])
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -461,7 +421,10 @@ TWICE = pd.DataFrame([[1, 2]] * 4, columns=["a", "a"])
         ),
         ({"sensitive_features": {"y": [0, 1, 0, 1]}}, "cannot be called 'y'"),
         ({"X": frame(sex=Y), "sensitive_features": ["sex", "sex"]}, "'sex' more than once"),
-        ({"X": TWICE, "sensitive_features": "a"}, "names 'a', which 2 columns of X are called"),
+        (
+            {"X": pd.concat([TWICE, TWICE]), "sensitive_features": "u"},
+            "names 'u', which 2 columns of X are called",
+        ),
         ({"sample_weight": [1, 2]}, r"must have one weight per row, shape \(4,\), got \(2,\)"),
         ({"sample_weight": [1, -1, 1, 1]}, "must be finite and not negative in every row"),
         ({"sample_weight": [1, None, 1, 1]}, "must be finite and not negative in every row"),
