@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal, norm, spearmanr
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from fado import DataShapley, InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInfluence, Valuation
@@ -227,44 +226,6 @@ def test_data_shapley_over_seeds():
     other = DataShapley(max_fits=500, random_state=1).fit(X, y).valuation_
     assert figures(frame, "y", "seeds") == pytest.approx(agreement(valuation["y"], other["y"]))
     assert 0 <= figures(valuation.stability(), "y", "bags")[0] < 1
-
-
-def test_any_object_that_values_rows_will_do(valued):
-    X, y, z, _ = valued
-
-    class Plain:
-        def fit(self, X, y, sensitive_features=None):
-            self.valuation_ = Valuation.from_values({"y": X["debt"], "z": -X["debt"]})
-            return self
-
-    class Seeded(BaseEstimator):
-        def __init__(self, random_state=None):
-            self.random_state = random_state
-
-        def fit(self, X, y, sensitive_features=None):
-            noise = 1e-9 * np.random.default_rng(self.random_state).normal(size=len(X))
-            self.valuation_ = Valuation.from_values({"y": X["debt"] + noise, "z": noise})
-            return self
-
-    plain = Plain().fit(X, y).valuation_
-    frame = plain.stability(X, y, sensitive_features=z["sex"], valuator=Seeded(), n_seeds=1)
-    assert figures(frame, "y", "seeds") == pytest.approx((1.0, 1.0))
-    frame = plain.stability(X, y, sensitive_features=z["sex"], valuator=Plain())
-    assert frame.empty
-    assert frame.attrs["notes"][0] == "seeds: Plain has no `random_state`."
-    with pytest.raises(
-        ValueError, match="`groups` is for valuators that derive from BaseValuator, got Plain"
-    ):
-        plain.stability(X, y, valuator=Plain(), groups=np.arange(600))
-
-
-def test_entropies_of_unknown_origin_are_compared_with_the_usual_ones(valued):
-    X, y, _, _ = valued
-    given = Valuation.from_probabilities(np.linspace(0.1, 0.5, 600))
-    frame = given.stability(X, y, over="seeds", n_seeds=1)
-    made = OutOfBagEntropy(random_state=1).fit(X, y).valuation_
-    assert figures(frame, "y", "seeds") == pytest.approx(agreement(given["y"], made["y"]))
-    assert "It is not known what computed these values" in frame.attrs["notes"][0]
 
 
 def test_without_attributes_the_target_alone_is_made_again(valued):

@@ -341,8 +341,7 @@ class Valuation:
         {unknown}
         valuator : valuator, optional
             What computed the values. None makes it from `provenance`, which keeps no estimators: pass the
-            valuator if it was given some. Entropies of unknown origin are compared with those of
-            `OutOfBagEntropy`.
+            valuator if it was given some, or if the origin of the values is not known.
         over : str or sequence of str
             Which variations; those that a valuator does not have are left out.
         n_seeds : int, default=3
@@ -377,9 +376,10 @@ class Valuation:
         """
         from fado.valuation._stability import measure_stability
 
-        given = {"sample_weight": sample_weight, "groups": groups, "validation": validation}
+        more = {"sample_weight": sample_weight, "groups": groups}
         return measure_stability(
-            *(self, X, y, sensitive_features, unknown, valuator, over, n_seeds, given, n_jobs), show=progress
+            *(self, X, y, sensitive_features, unknown, valuator, over, n_seeds, more, validation, n_jobs),
+            show=progress,
         )
 
     @insert_parameters()

@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, owens_t
 from sklearn.base import clone
 
 from fado._checks import check_count, check_instance
 from fado._progress import tracked
 from fado._records import shorten
-from fado._typing import Floats
+from fado._typing import Bools, Floats
 from fado._version import __version__
 from fado.tabular import (
     Problem,
@@ -41,13 +42,11 @@ from fado.valuation._base import (
     check_alignment,
     make_valuator,
     read_validation,
-    texts_of,
     valuator_names,
 )
 from fado.valuation._provenance import NEW_ROWS, Scale
 from fado.valuation._result import Valuation, rounded
 from fado.valuation._retraining import agreement
-from fado.valuation.entropy import OutOfBagEntropy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +60,10 @@ _COLUMNS = {"column": str, "variation": str, "group": str, "rows": int} | _FIGUR
 _MOST_SEEDS = 1_000
 _SPLITS, _SPLIT_ROWS = 20, 20_000  # of few rows, many random halves are averaged
 _ALGORITHMS = {"out-of-bag": "oob", "in-bag": "inbag"}  # others are noted as they are registered
+_VARIATIONS = {  # and why a valuator lacks it
+    "seeds": "{} has no `random_state`.",
+    "bags": "{} has none here.",
+}
 
 
 def measure_stability(
@@ -72,70 +75,141 @@ def measure_stability(
     valuator: Any,
     over: Any,
     n_seeds: int,
-    given: Mapping[str, Any],
+    weights_and_groups: Mapping[str, Any],
+    validation: Any,
     n_jobs: int | None,
     *,
     show: bool,
 ) -> pd.DataFrame:
-    """Measure how far values agree with recomputed values; `given` are further arguments of `fit`."""
+    """Measure how far values agree with recomputed values; see `Valuation.stability`."""
     names = [over] if isinstance(over, str) else list(over) if isinstance(over, Iterable) else []
     if not names or any(name not in list(_VARIATIONS) for name in names):
         known = ", ".join(map(repr, _VARIATIONS))
         raise ValueError(f"`over` must hold one or more of {known}, got {over!r}.")
-    wanted = [name for name in _VARIATIONS if name in names]
     check_count("n_seeds", n_seeds, 1, _MOST_SEEDS)
     if (X is None) is not (y is None):
-        there, lacking = ("y", "X") if X is None else ("X", "y")
+        there, missing = ("y", "X") if X is None else ("X", "y")
         raise ValueError(
-            f"`{there}` needs `{lacking}`: pass both to recompute values, or neither to estimate from the "
+            f"`{there}` needs `{missing}`: pass both to recompute values, or neither to estimate from the "
             "standard errors."
         )
     if X is None:
-        if "bags" not in wanted or valuator is not None:
+        if "bags" not in names or valuator is not None:
             what = f"`over={over!r}`" if valuator is None else "`valuator`"
             raise ValueError(f"{what} needs `X` and `y`: without them, only other bags can be estimated.")
         return _estimate(valuation, _attributes_of(valuation, sensitive_features, unknown))
     problem = read_problem(
-        X,
-        y,
-        sensitive_features,
-        unknown=unknown,
-        sample_weight=given["sample_weight"],
-        groups=given["groups"],
-        least_rows=2,
+        X, y, sensitive_features, unknown=unknown, **weights_and_groups, least_rows=2
     ).with_mean_weight_one()
     if not problem.names_given and len(problem.protected) == len(valuation.protected) == 1:
         problem = problem.with_attribute_named(valuation.protected[0])
     check_alignment(valuation, problem)
-    validation = None if given["validation"] is None else read_validation(given["validation"], unknown)
-    notes: list[str] = []
-    made: dict[str, list[dict[str, Floats]]] = {}
+    validation = None if validation is None else read_validation(validation, unknown)
+    made: dict[str, list[Valuation]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they were given when the values were made
-        valuator = _read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
-        changes = {name: list(_VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
-        every = [(name, change) for name, made_with in changes.items() for change in made_with]
+        given, valuator = valuator, _read_valuator(valuator, valuation, problem, validation, n_jobs)
+        changes = _changes(valuator, problem, validation, n_seeds)
+        every = [(name, change) for name in _VARIATIONS if name in names for change in changes[name]]
         for name, change in tracked(every, len(every), what="recomputed values", show=show):
-            other = _changed(valuator, **change)
-            made.setdefault(name, []).append(_value_again(other, problem, validation, y, sensitive_features))
+            other = _changed(valuator, change).fit_problem(problem, validation).valuation_
+            if given is None and other.provenance.estimators != valuation.provenance.estimators:
+                models = ", ".join(valuation.provenance.estimators or ())
+                raise ValueError(
+                    f"These values were computed by {shorten(models)}, of which only the text is kept: pass "
+                    "the `valuator` that computed them."
+                )
+            made.setdefault(name, []).append(other)
     who = type(valuator).__name__
-    notes += [f"{name}: {_LACKS[name].format(who)}" for name, own in changes.items() if not own]
-    first = next((many[0] for many in made.values()), dict.fromkeys(valuation.variables))
-    lost = ", ".join(repr(name) for name in valuation.variables if name not in first)
+    notes = [
+        f"{name}: {why.format(who)}"
+        for name, why in _VARIATIONS.items()
+        if name in names and not changes[name]
+    ]
+    columns = {variable.name: place for place, variable in enumerate(problem.variables)}
+    lost = ", ".join(repr(name) for name in valuation.variables if name not in columns)
     if lost:
         notes.append(f"Values of {lost} were not recomputed: pass `sensitive_features`.")
     rows = []
-    for column, variation in ((name, own) for name in valuation.variables if name in first for own in made):
-        values, others = valuation[column], [own[column] for own in made[variation]]
-        finite = np.logical_and.reduce([np.isfinite(own) for own in (values, *others)])
-        for group, own in _groups(problem.protected, finite):
-            figures = np.mean([agreement(values[own], other[own]) for other in others], axis=0)
-            rows.append((column, variation, (group, own), figures))
+    for column in (name for name in valuation.variables if name in columns):
+        for variation, valuations in made.items():
+            values = valuation[column]
+            others = [other[other.variables[columns[column]]] for other in valuations]
+            finite = np.logical_and.reduce([np.isfinite(each) for each in (values, *others)])
+            for group, members in _groups(problem.protected, finite):
+                figures = np.mean([agreement(values[members], each[members]) for each in others], axis=0)
+                rows.append((column, variation, group, members, figures))
     texts = {
-        name: "; ".join(f"{setting}={value}" for change in made_with for setting, value in change.items())
-        for name, made_with in changes.items()
+        name: "; ".join(f"{setting}={value}" for change in changes[name] for setting, value in change.items())
+        for name in made
     }
     return _frame(rows, texts, notes)
+
+
+def _read_valuator(
+    valuator: Any, valuation: Valuation, problem: Problem, validation: Problem | None, n_jobs: int | None
+) -> Any:
+    """Return a copy of the valuator of the values, with their seed, that keeps and shows nothing."""
+    provenance = valuation.provenance
+    if valuator is None:
+        name = _ALGORITHMS.get(provenance.algorithm, provenance.algorithm)
+        if provenance.algorithm.endswith(NEW_ROWS):
+            what = "These values are of rows that their models have not learnt from"
+            raise ValueError(f"{what}, and cannot be recomputed from them: leave out `X` and `y`.")
+        if name not in valuator_names():
+            raise ValueError(
+                f"It is not known what computed these values ({shorten(provenance.algorithm)}): pass the "
+                "`valuator` that did."
+            )
+        kinds = {variable.name: provenance.kind_of(variable.name) for variable in problem.variables}
+        kinds = {name: kind for name, kind in kinds.items() if kind}
+        hidden = {
+            variable.name: (provenance.excluded_columns or {}).get(variable.name, ())
+            for variable in problem.protected
+        }
+        valuator = make_valuator(name, **{**provenance.settings, "kinds": kinds, "z_exclude": hidden})
+        settings = valuator.get_params(deep=False)
+        if validation is None and "n_bags" in settings and "n_bags" not in provenance.settings:
+            raise ValueError("These values are effects on validation data: pass them as `validation`.")
+    check_instance("valuator", valuator)
+    if not isinstance(valuator, BaseValuator):
+        raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
+    seed, random_state = provenance.seed, getattr(valuator, "random_state", None)
+    if seed is None:
+        seed = int(random_state) if isinstance(random_state, Integral) else 0
+    quiet = {"random_state": seed, "keep_models": False, "keep_probabilities": False, "progress": False}
+    return _changed(valuator, quiet if n_jobs is None else {**quiet, "n_jobs": n_jobs})
+
+
+def _changed(valuator: Any, settings: Mapping[str, Any]) -> Any:
+    """Return a copy of a valuator with those of the settings that it has."""
+    known = valuator.get_params(deep=False)
+    return clone(valuator).set_params(**{name: value for name, value in settings.items() if name in known})
+
+
+def _changes(
+    valuator: Any, problem: Problem, validation: Problem | None, n_seeds: int
+) -> dict[str, list[dict[str, int]]]:
+    """Return by variation what to change, one thing at a time: the next seeds; half and twice the bags.
+
+    Effects on validation data have no bags, and fewer bags may not cover all rows.
+    """
+    settings, seeds, bags = valuator.get_params(deep=False), range(0), []
+    if "random_state" in settings:
+        seeds = range(settings["random_state"] + 1, settings["random_state"] + 1 + n_seeds)
+    share = settings.get("unseen_fraction")
+    if "n_bags" in settings and (share is not None or validation is None):
+        least, most = (
+            math.ceil(1 / share - 1e-9) if share else 2,
+            MOST_BAGS if share else units_of(problem)[0],
+        )
+        bags = [
+            n_bags for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]) if least <= n_bags <= most
+        ]
+    return {
+        "seeds": [{"random_state": seed} for seed in seeds],
+        "bags": [{"n_bags": n_bags} for n_bags in bags],
+    }
 
 
 def _attributes_of(valuation: Valuation, sensitive_features: Any, unknown: Any) -> list[Variable]:
@@ -154,22 +228,23 @@ def _attributes_of(valuation: Valuation, sensitive_features: Any, unknown: Any) 
     return [variable_from(column) for column in columns]
 
 
-def _groups(attributes: Sequence[Variable], known: npt.NDArray[np.bool_]) -> list[Group]:
+def _groups(attributes: Sequence[Variable], known: Bools) -> list[Group]:
     """Return all known rows, and each group of at least ten; smaller groups only together."""
-    parts: list[Group] = [(_ALL_ROWS, np.arange(len(known)))]
+    everyone = np.flatnonzero(known)
+    parts: list[Group] = [(_ALL_ROWS, everyone)] if len(everyone) >= 2 else []
     for variable in attributes:
         groups = group_rows([variable], quarters=True)
         plain = len(attributes) == 1 and _ALL_ROWS not in groups.titles
-        few = groups.sizes < _FEWEST
-        by_group = np.split(np.argsort(groups.codes, kind="stable"), np.cumsum(groups.sizes)[:-1])
-        for code in np.flatnonzero(~few):
-            title = groups.titles[code]
-            parts.append((title if plain else f"{variable.name} = {title}", by_group[code]))
+        few, codes = groups.sizes < _FEWEST, groups.codes[everyone]
+        named = [
+            (title if plain else f"{variable.name} = {title}", everyone[codes == code])
+            for code, title in enumerate(groups.titles)
+            if not few[code]
+        ]
         of = "" if plain else f" of {variable.name}"
-        pooled = np.flatnonzero(few[groups.codes])
-        parts.append((f"({few.sum()} groups{of} of fewer than {_FEWEST} rows)", pooled))
-    found = [(name, members[known[members]]) for name, members in parts]
-    return [(name, own) for name, own in found if len(own) >= (2 if name == _ALL_ROWS else _FEWEST)]
+        pooled = f"({few.sum()} groups{of} of fewer than {_FEWEST} rows)"
+        parts += [part for part in (*named, (pooled, everyone[few[codes]])) if len(part[1]) >= _FEWEST]
+    return parts
 
 
 def read_stability(frame: Any) -> dict[str, Any]:
@@ -202,29 +277,31 @@ def read_stability(frame: Any) -> dict[str, Any]:
     if not set(_COLUMNS) <= set(getattr(frame, "columns", ())):
         raise TypeError(f"`stability` must be what `Valuation.stability` gives, got {type(frame).__name__}.")
     rows = [
-        {name: kind(own) for (name, kind), own in zip(_COLUMNS.items(), row, strict=True)}
+        {name: kind(entry) for (name, kind), entry in zip(_COLUMNS.items(), row, strict=True)}
         for row in frame[list(_COLUMNS)].itertuples(index=False)
         if (row.group == _ALL_ROWS or row.rows >= _FEWEST) and np.isfinite(row.rank_agreement)
     ]
-    changes = {str(name): str(own) for name, own in frame.attrs.get("changes", {}).items()}
+    changes = {str(name): str(change) for name, change in frame.attrs.get("changes", {}).items()}
     return {"rows": rows, "changes": changes, "notes": list(frame.attrs.get("notes", ()))}
 
 
 def _frame(
-    compared: Iterable[tuple[str, str, Group, Any]], changes: Mapping[str, str], notes: list[str]
+    compared: Iterable[tuple[str, str, str, npt.NDArray[np.intp], Any]],
+    changes: Mapping[str, str],
+    notes: list[str],
 ) -> pd.DataFrame:
     """Make the table of what was compared in which group, without groups whose values do not differ."""
     import pandas as pd
 
     rows = []
-    for column, variation, (group, members), figures in compared:
+    for column, variation, group, members, figures in compared:
         if np.isnan(figures[0]):
             notes.append(f"Values of {column!r} do not differ ({group}): there is nothing to rank.")
         else:
             rows.append((column, variation, group, len(members), *map(float, figures)))
     frame = pd.DataFrame(rows, columns=list(_COLUMNS))
-    told = {name: change for name, change in changes.items() if name in set(frame["variation"])}
-    frame.attrs = {"changes": told, "notes": list(dict.fromkeys(notes))}
+    shown = {name: change for name, change in changes.items() if name in set(frame["variation"])}
+    frame.attrs = {"changes": shown, "notes": list(dict.fromkeys(notes))}
     return frame
 
 
@@ -250,9 +327,9 @@ def _estimate(valuation: Valuation, attributes: Sequence[Variable]) -> pd.DataFr
                 f"{known.sum():,} of {n_valued:,} values of {column!r} have standard errors: the figures "
                 "are about these."
             )
-        for group, own in _groups(attributes, known):
-            figures = expected_agreement(values[own], error[own], counts[own])
-            rows.append((column, "bags", (group, own), figures))
+        for group, members in _groups(attributes, known):
+            figures = expected_agreement(values[members], error[members], counts[members])
+            rows.append((column, "bags", group, members, figures))
     return _frame(rows, {"bags": "another run of as many fits, estimated from the standard errors"}, notes)
 
 
@@ -260,143 +337,25 @@ def expected_agreement(values: Floats, error: Floats, counts: npt.NDArray[np.int
     """Estimate the agreement with values of another run; NaN if all are equal. Unknown counts are many."""
     order = np.lexsort((counts, error, values))  # so that the order of the rows changes nothing
     values, error, counts = values[order], error[order], counts[order]
-    found = []
+    halves = []
     for split in range(min(_SPLITS, 1 + _SPLIT_ROWS // len(values))):
         generator = np.random.default_rng(split)
-        t, beside = generator.normal(size=len(values)), generator.gamma(np.maximum(counts - 2, 0) / 2)
-        t *= np.where(counts < 2, 1.0, np.sqrt(np.maximum(counts - 1, 1) / (t**2 + 2 * beside)))
-        found.append(agreement(values + error * t, values - error * t))
-    correlation, overlap = np.mean(found, axis=0)
+        t, others = generator.normal(size=len(values)), generator.gamma(np.maximum(counts - 2, 0) / 2)
+        t *= np.where(counts < 2, 1.0, np.sqrt(np.maximum(counts - 1, 1) / (t**2 + 2 * others)))
+        halves.append(agreement(values + error * t, values - error * t))
+    correlation, overlap = np.mean(halves, axis=0)
     correlation = np.maximum(correlation, 0.0)
     return float(2 * correlation / (1 + correlation)), _overlap_of_wholes(overlap)
 
 
 def _overlap_of_wholes(overlap: float) -> float:
     """Turn the overlap of two halves' highest tenths into that of wholes, for normal variables."""
-    from scipy.special import ndtri, owens_t
-
     # Two of correlation r both lie above the edge h of the highest tenth with a probability of
     # 0.1 - 2 T(h, a), where T is Owen's function and a**2 = (1 - r) / (1 + r). If r becomes
     # 2 r / (1 + r), then a**2 becomes a**2 / (2 - a**2).
     edge, steps = ndtri(0.9), np.linspace(0.0, 1.0, 1001)  # 1: no more than by chance
     a = np.interp(1 - overlap, 20 * owens_t(edge, steps), steps)
     return float(1 - 20 * owens_t(edge, a / np.sqrt(2 - a**2)))
-
-
-def _read_valuator(
-    given: Any,
-    valuation: Valuation,
-    problem: Problem,
-    validation: Problem | None,
-    beside: Mapping[str, Any],
-    n_jobs: int | None,
-    notes: list[str],
-) -> Any:
-    """Return a copy of the valuator of the values, with their seed, that keeps and shows nothing."""
-    valuator = _noted_valuator(valuation, problem, validation, notes) if given is None else given
-    check_instance("valuator", valuator)
-    if not hasattr(valuator, "fit"):
-        raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
-    useless = [name for name, own in beside.items() if own is not None]
-    if useless and not isinstance(valuator, BaseValuator):
-        raise ValueError(
-            f"`{useless[0]}` is for valuators that derive from BaseValuator, got {type(valuator).__name__}: "
-            "leave it out."
-        )
-    own, seed = _settings_of(valuator).get("random_state"), valuation.provenance.seed
-    if seed is None:
-        seed = int(own) if isinstance(own, Integral) else 0
-    quiet = {"random_state": seed, "keep_models": False, "keep_probabilities": False, "progress": False}
-    return _changed(valuator, **quiet, **({} if n_jobs is None else {"n_jobs": n_jobs}))
-
-
-def _noted_valuator(
-    valuation: Valuation, problem: Problem, validation: Problem | None, notes: list[str]
-) -> Any:
-    """Make the valuator that provenance describes; for entropies of unknown origin, the default one."""
-    told = valuation.provenance
-    name = _ALGORITHMS.get(told.algorithm, told.algorithm)
-    if told.algorithm.endswith(NEW_ROWS):
-        what = "These values are of rows that their models have not learnt from"
-        raise ValueError(f"{what}, and cannot be recomputed from them: leave out `X` and `y`.")
-    if name not in valuator_names():
-        if not all(scale.is_unit and scale.neutral is None for scale in valuation.scales.values()):
-            raise ValueError(
-                f"It is not known what computed these values ({shorten(told.algorithm)}): pass the "
-                "`valuator` that did."
-            )
-        notes.append("It is not known what computed these values: OutOfBagEntropy's are compared.")
-        return OutOfBagEntropy()
-    kinds = {own.name: told.kind_of(own.name) for own in problem.variables if told.kind_of(own.name)}
-    hidden = {own.name: (told.excluded_columns or {}).get(own.name, ()) for own in problem.protected}
-    valuator = make_valuator(name, **{**told.settings, "kinds": kinds, "z_exclude": hidden})
-    if validation is None and "n_bags" in _settings_of(valuator) and "n_bags" not in told.settings:
-        raise ValueError("These values are effects on validation data: pass them as `validation`.")
-    if told.estimators is not None and isinstance(valuator, BaseValuator):
-        models = texts_of(valuator._default_models(problem.table.n_columns))
-        if told.estimators != models:
-            raise ValueError(
-                f"These values were computed by {shorten(', '.join(told.estimators))}, of which only the "
-                "text is kept: pass the `valuator` that computed them."
-            )
-    return valuator
-
-
-def _settings_of(valuator: Any) -> dict[str, Any]:
-    return valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
-
-
-def _changed(valuator: Any, **settings: Any) -> Any:
-    """Return a copy of a valuator with those of the settings that it has."""
-    taken = {name: value for name, value in settings.items() if name in _settings_of(valuator)}
-    copied = clone(valuator, safe=False)
-    return copied.set_params(**taken) if taken else copied
-
-
-def _value_again(
-    valuator: Any, problem: Problem, validation: Problem | None, y: Any, sensitive_features: Any
-) -> dict[str, Floats]:
-    """Value the rows with another valuator, and return the values by variable."""
-    if isinstance(valuator, BaseValuator):
-        made = valuator.fit_problem(problem, validation).valuation_
-    else:
-        table = problem.table
-        features = table.to_pandas() if table.source is None else table.source
-        made = valuator.fit(features, y, sensitive_features=sensitive_features).valuation_
-    return {own.name: made[name] for own, name in zip(problem.variables, made.variables, strict=False)}
-
-
-def _other_seeds(
-    valuator: Any, problem: Problem, validation: Problem | None, n_seeds: int
-) -> Iterator[dict[str, int]]:
-    if "random_state" in _settings_of(valuator):
-        for seed in range(valuator.random_state + 1, valuator.random_state + 1 + n_seeds):
-            yield {"random_state": seed}
-
-
-def _other_bags(
-    valuator: Any, problem: Problem, validation: Problem | None, _: int
-) -> Iterator[dict[str, int]]:
-    """Half and twice as many bags, as far as they work; effects on validation data have none."""
-    settings = _settings_of(valuator)
-    share = settings.get("unseen_fraction")
-    if "n_bags" not in settings or (share is None and validation is not None):
-        return
-    n_units = units_of(problem)[0]
-    least, most = (2, n_units) if share is None else (math.ceil(1 / share - 1e-9), MOST_BAGS)
-    for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]):
-        if least <= n_bags <= most:
-            yield {"n_bags": n_bags}
-
-
-_VARIATIONS: dict[str, Callable[[Any, Problem, Problem | None, int], Iterator[dict[str, int]]]] = {
-    "seeds": _other_seeds,
-    "bags": _other_bags,
-}
-_LACKS = {  # what a valuator does not have
-    "seeds": "{} has no `random_state`.",
-    "bags": "{} has none here.",
-}
 
 
 def card(valuation: Valuation, stability: Any, sensitive_features: Any, unknown: Any) -> str:
@@ -406,39 +365,58 @@ def card(valuation: Valuation, stability: Any, sensitive_features: Any, unknown:
     attributes = _attributes_of(valuation, sensitive_features, unknown)
     if stability is None:
         stability = valuation.stability(sensitive_features=sensitive_features, unknown=unknown)
-    algorithm = valuation.provenance.algorithm
-    made = f"They are values by {algorithm}."
-    if algorithm == "given":
-        made = "It is not known how they were computed."
+    provenance, scales = valuation.provenance, valuation.scales
+    computed = f"They are values by {provenance.algorithm}."
+    if provenance.algorithm == "given":
+        computed = "It is not known how they were computed."
     names = ", ".join(f"{name!r}{' (the target)' if name == 'y' else ''}" for name in valuation.variables)
-    sections = {
-        "What a value means": _meaning(valuation),
+    meanings = []
+    for name, scale in scales.items():
+        kind = provenance.kind_of(name)
+        ends = [f"{end:g}" for end in (scale.low, scale.high) if end is not None]
+        lies = f" It lies between {' and '.join(ends)}." if len(ends) == 2 else ""
+        neutral = "" if scale.neutral is None else f" {scale.neutral:g} is neutral."
+        meanings.append(f"{name!r}{f' ({kind})' if kind else ''}: {scale.meaning}.{lies}{neutral}")
+    limits = [
+        "Values depend on these rows, columns and models. With others, or with the same columns prepared in "
+        "another way, rows may rank differently.",
+        "Agreement shows whether another run would give the same result, not whether it is right.",
+        "Values of small groups rest on few rows: check a group's own agreement before acting on its rows.",
+    ]
+    if all(scale.is_unit for scale in scales.values()):
+        limits.append("A value does not depend on the row's own label: it does not find wrong labels.")
+    if any(scale.is_signed for scale in scales.values()):
+        limits.append("Removing many rows does more than the sum of their values: train again and measure.")
+    settings: dict[str, Any] = {"algorithm": provenance.algorithm, **provenance.settings}
+    settings |= {"seed": provenance.seed, "estimators": "; ".join(provenance.estimators or ()) or None}
+    for what, numbers in (("trees", provenance.trees), ("learning rate", provenance.learning_rates)):
+        settings |= {f"{what} of the models of {name!r}": number for name, number in (numbers or {}).items()}
+    for name, columns in (provenance.excluded_columns or {}).items():
+        settings[f"columns hidden from the models of {name!r}"] = ", ".join(map(repr, columns)) or "none"
+    settings |= {f"version of {name}": version for name, version in provenance.versions.items()}
+    sections: dict[str, dict[str, Any]] = {
+        "What a value means": {
+            "texts": ["A higher value means that the row is worth more."],
+            "points": meanings,
+        },
         "How values are distributed": _distribution(valuation, attributes),
         "How stable they are": _stability(read_stability(stability)),
-        "What they do not show": _limits(valuation),
-        "How they were computed": _making(valuation),
+        "What they do not show": {"points": limits},
+        "How they were computed": {
+            "header": ["setting", "value"],
+            "rows": [[str(name), str(value)] for name, value in settings.items() if value is not None],
+        },
     }
     empty: dict[str, Any] = {"texts": [], "points": [], "header": [], "rows": []}
     return card_text(
         {
             "title": f"Values of {len(valuation):,} rows",
             "fields": [],
-            "lead": [f"One number per row for {names}. {made}"],
-            "sections": [{"title": title} | empty | own for title, own in sections.items()],
+            "lead": [f"One number per row for {names}. {computed}"],
+            "sections": [{"title": title} | empty | section for title, section in sections.items()],
             "footer": f"FADO {__version__}",
         }
     )
-
-
-def _meaning(valuation: Valuation) -> dict[str, Any]:
-    points = []
-    for name, scale in valuation.scales.items():
-        kind = valuation.provenance.kind_of(name)
-        ends = [f"{end:g}" for end in (scale.low, scale.high) if end is not None]
-        lies = f" It lies between {' and '.join(ends)}." if len(ends) == 2 else ""
-        neutral = "" if scale.neutral is None else f" {scale.neutral:g} is neutral."
-        points.append(f"{name!r}{f' ({kind})' if kind else ''}: {scale.meaning}.{lies}{neutral}")
-    return {"texts": ["A higher value means that the row is worth more."], "points": points}
 
 
 def _distribution(valuation: Valuation, attributes: Sequence[Variable]) -> dict[str, Any]:
@@ -465,45 +443,19 @@ def _figures(values: Floats, scale: Scale) -> list[str]:
     return [f"{rounded(float(number), scale):g}" for number in numbers]
 
 
-def _stability(told: dict[str, Any]) -> dict[str, Any]:
+def _stability(measured: dict[str, Any]) -> dict[str, Any]:
+    if not measured["rows"]:
+        texts = ["It is not known whether another run would rank rows alike."]
+        return {"texts": texts, "points": measured["notes"]}
     texts = [
         "Would recomputed values rank rows alike? Rank agreement is Spearman's correlation. Top overlap is "
         "the share of the highest tenth that stays there. Rows are ranked within a group."
     ]
-    points = [f"{name}: {change}." for name, change in told["changes"].items()] + told["notes"]
+    points = [f"{name}: {change}." for name, change in measured["changes"].items()] + measured["notes"]
     header = ["column", "recomputed with other", "group", "rows", "rank agreement", "top overlap"]
     rows = [
-        [own["column"], own["variation"], own["group"], f"{own['rows']:,}"]
-        + [f"{own[name]:.3f}" for name in _FIGURES]
-        for own in told["rows"]
+        [row["column"], row["variation"], row["group"], f"{row['rows']:,}"]
+        + [f"{row[name]:.3f}" for name in _FIGURES]
+        for row in measured["rows"]
     ]
-    if not rows:
-        texts = ["It is not known whether another run would rank rows alike."]
     return {"texts": texts, "points": points, "header": header, "rows": rows}
-
-
-def _limits(valuation: Valuation) -> dict[str, Any]:
-    points = [
-        "Values depend on these rows, columns and models. With others, or with the same columns prepared in "
-        "another way, rows may rank differently.",
-        "Agreement shows whether another run would give the same result, not whether it is right.",
-        "Values of small groups rest on few rows: check a group's own agreement before acting on its rows.",
-    ]
-    if all(scale.is_unit for scale in valuation.scales.values()):
-        points.append("A value does not depend on the row's own label: it does not find wrong labels.")
-    if any(scale.is_signed for scale in valuation.scales.values()):
-        points.append("Removing many rows does more than the sum of their values: train again and measure.")
-    return {"points": points}
-
-
-def _making(valuation: Valuation) -> dict[str, Any]:
-    told = valuation.provenance
-    about: dict[str, Any] = {"algorithm": told.algorithm, **told.settings, "seed": told.seed}
-    about |= {"estimators": None if told.estimators is None else "; ".join(told.estimators)}
-    for what, own in (("trees", told.trees), ("learning rate", told.learning_rates)):
-        about |= {f"{what} of the models of {name!r}": number for name, number in (own or {}).items()}
-    for name, columns in (told.excluded_columns or {}).items():
-        about[f"columns hidden from the models of {name!r}"] = ", ".join(map(repr, columns)) or "none"
-    about |= {f"version of {name}": version for name, version in told.versions.items()}
-    rows = [[str(name), str(value)] for name, value in about.items() if value is not None]
-    return {"header": ["setting", "value"], "rows": rows}
