@@ -199,18 +199,13 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         fitted.valuation_ = valuation.with_rows(
             problem.table.index, target_pattern=pattern, names_given=problem.names_given
         )
+        self.__dict__.clear()
         self.__dict__.update(vars(fitted))
-        for name in vars(self).keys() - vars(fitted).keys():
-            delattr(self, name)
         return self
 
     @abstractmethod
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         """Value every row."""
-
-    def _default_models(self, n_columns: int) -> list[Any]:
-        """Return the unfitted models for a table with this number of columns, if the user passes none."""
-        return []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

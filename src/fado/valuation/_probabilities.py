@@ -32,7 +32,7 @@ class VariableModels:
     """The models of one variable, by bag and then by estimator; the variable has no rows.
 
     For a continuous variable, `furthest` and `largest_error` are the largest distances of a prediction from
-    the training mean, and from the row's own number, when the models were fitted.
+    the training mean, and from the row's number, when the models were fitted.
     """
 
     variable: Variable
@@ -70,9 +70,9 @@ def normalised_entropy(probabilities: npt.ArrayLike) -> Floats:
     return np.clip(-total / np.log2(p.shape[1]), 0.0, 1.0) + 0.0  # + 0.0: no negative zero
 
 
-def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> Floats:
+def read_probabilities(name: str, probabilities: npt.ArrayLike, n_labels: int | None = None) -> Floats:
     """Read probabilities of G classes: (n,), (n, G), or (n, K, G) at K labels of the target."""
-    p = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)  # it is kept
+    p = np.ma.filled(np.ma.array(probabilities, dtype=np.float64, copy=True), np.nan)  # it is kept
     if p.ndim not in (1, 2, 3 if n_labels else 1) or (p.ndim > 1 and p.shape[-1] < 2):
         also = f" or (n, {n_labels}, G)" if n_labels else ""
         raise ValueError(
@@ -97,8 +97,8 @@ def entropies_of(
     likely = read_probabilities("y", p_y)
     n_rows, n_labels = likely.shape
     values, probabilities = {"y": normalised_entropy(likely)}, {"y": likely}
-    for name, given in p_z.items():
-        p = read_probabilities(name, given, n_labels)
+    for name, of_groups in p_z.items():
+        p = read_probabilities(name, of_groups, n_labels)
         if len(p) != n_rows:
             raise ValueError(f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(p)}.")
         values[name] = normalised_entropy(p if p.ndim == 2 else np.einsum("nk,nkg->ng", likely, p))
@@ -144,7 +144,7 @@ def row_statistics(
 ) -> tuple[Floats, Floats]:
     """Turn predictions into what is averaged over models: the uncertainty, and the probability of the label.
 
-    For numbers they are the distances from the training mean and from the row's own number. Without labels,
+    For numbers they are the distances from the training mean and from the row's number. Without labels,
     the second is NaN.
     """
     classes = variable.kind == "classes"

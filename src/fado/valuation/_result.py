@@ -94,7 +94,7 @@ class Valuation:
         probabilities: Mapping[str, Floats] | None = None,
     ) -> None:
         fields = zip(FIELDS, (values, standard_error, counts, label_probability, epistemic), strict=True)
-        self._arrays: dict[str, Any] = {  # columns of a directory are read when they are asked for
+        self._arrays: dict[str, Any] = {  # columns of a directory are read when they are used
             field: arrays if hasattr(arrays, "n_rows") else dict(arrays)
             for field, arrays in fields
             if arrays is not None
@@ -130,12 +130,8 @@ class Valuation:
 
         Missing entries of a protected attribute are the last of its groups.
         """
-        notes = self.provenance.variables
-        return {
-            name: notes[name].classes or ()
-            for name in self.variables
-            if name in notes and notes[name].classes
-        }
+        notes = self.provenance.variables.items()
+        return {name: note.classes for name, note in notes if name in self.variables and note.classes}
 
     @property
     def values(self) -> pd.DataFrame:
@@ -273,8 +269,8 @@ class Valuation:
     def _shown(self) -> tuple[str, pd.DataFrame]:
         """Return the algorithm and the summary, with all texts short and printable."""
         summary = self.summary()
-        summary["kind"] = [_plain(kind) for kind in summary["kind"]]
-        return _plain(self.provenance.algorithm), summary.set_axis([_plain(name) for name in summary.index])
+        summary["kind"] = summary["kind"].map(_plain)
+        return _plain(self.provenance.algorithm), summary.rename(index=_plain)
 
     def summary(self) -> pd.DataFrame:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean label probability.
@@ -290,21 +286,17 @@ class Valuation:
         """
         import pandas as pd
 
+        shares = {"5 %": 0.05, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "95 %": 0.95}
         rows = {}
         for name, scale in self.scales.items():
-            value = self[name]
-            quantiles = known_quantiles(value, [0.05, 0.25, 0.5, 0.75, 0.95])
-            numbers = {
-                "mean": _mean(value),
-                **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
-                "std. error": _mean(self.field("standard_error", name)),
-            }
-            numbers = {what: rounded(float(number), scale) for what, number in numbers.items()}
-            rows[name] = {"kind": self.provenance.kind_of(name), **numbers}
-            for field in (
-                ("label_probability", "epistemic") if "epistemic" in self.fields else ("label_probability",)
-            ):
-                rows[name][field] = round(_mean(self.field(field, name)), 3)
+            quantiles = known_quantiles(self[name], list(shares.values()))
+            numbers = {"mean": _mean(self[name]), **dict(zip(shares, quantiles, strict=True))}
+            numbers["std. error"] = _mean(self.field("standard_error", name))
+            row = {what: rounded(number, scale) for what, number in numbers.items()}
+            row["label_probability"] = round(_mean(self.field("label_probability", name)), 3)
+            if "epistemic" in self.fields:
+                row["epistemic"] = round(_mean(self.field("epistemic", name)), 3)
+            rows[name] = {"kind": self.provenance.kind_of(name), **row}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @insert_parameters()
@@ -329,7 +321,7 @@ class Valuation:
         Without `X` and `y` nothing is fitted: the agreement with another run is estimated from the standard
         errors, as variation ``"bags"``. With them, values are recomputed with one thing changed at a time:
 
-        - ``"seeds"``: `n_seeds` other seeds, those that follow the values' own.
+        - ``"seeds"``: `n_seeds` other seeds, those that follow the one of these values.
         - ``"bags"``: half and twice as many bags; the half is a subset of the bags of these values.
 
         Parameters
@@ -443,7 +435,7 @@ class Valuation:
         values, probabilities = entropies_of(p_y, p_z or {})
         return cls(
             values,
-            counts={name: np.ones(len(own), dtype=np.int32) for name, own in values.items()},
+            counts={name: np.ones(len(array), dtype=np.int32) for name, array in values.items()},
             provenance=Provenance(
                 "probabilities",
                 variables={name: VariableNote("classes") for name in values},
@@ -487,17 +479,18 @@ class Valuation:
         if index is None and hasattr(values["y"], "iloc"):
             index = values["y"].index
         arrays = {str(name): _as_values(str(name), values[name]) for name in values}
-        told = {str(name): scale for name, scale in (scales or {}).items()}
-        for name in told:
+        by_name = {str(name): scale for name, scale in (scales or {}).items()}
+        for name in by_name:
             if name not in arrays:
                 raise ValueError(f"`scales` names {name!r}, which `values` does not hold.")
-        ordered = {"y": arrays.pop("y"), **arrays}
-        for name, array in ordered.items():
-            if len(array) != len(ordered["y"]):
+        arrays = {"y": arrays.pop("y"), **arrays}
+        n_rows = len(arrays["y"])
+        for name, array in arrays.items():
+            if len(array) != n_rows:
                 raise ValueError(
-                    f"`values` of 'y' have {len(ordered['y'])} rows and those of {name!r} have {len(array)}."
+                    f"`values` of 'y' have {n_rows} rows and those of {name!r} have {len(array)}."
                 )
-        return cls(ordered, scales={name: told.get(name, EFFECT) for name in ordered}, index=index)
+        return cls(arrays, scales={name: by_name.get(name, EFFECT) for name in arrays}, index=index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the valuation to a file, completely or not at all.
@@ -569,8 +562,8 @@ def _plain(text: str) -> str:
     return line if len(text) <= _LONGEST else line + "..."
 
 
-def _as_values(name: str, given: Any) -> Floats:
-    column = given if isinstance(given, Column) else one_column(given, f"values[{name!r}]")
+def _as_values(name: str, values: Any) -> Floats:
+    column = values if isinstance(values, Column) else one_column(values, f"values[{name!r}]")
     if column.levels is not None:
         raise TypeError(
             f"`values` of {name!r} must be numbers, got text or categories: convert them, for example with "

@@ -172,37 +172,36 @@ def removal_effects(
     columns = _matching_columns(valuation, problem, validated)
     seed = seed_from(random_state)
     removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)
-    nothing = np.zeros(0, dtype=np.int32)
-    beside = [nothing]
+    also = [np.zeros(0, dtype=np.int32)]
     if n_repeats > 1:  # each repeat does without another twentieth of the rows, whatever part is removed
-        draws = [np.random.default_rng([seed, 1, own]) for own in range(n_repeats)]
-        size = problem.n_rows // 20
-        beside = [own.choice(problem.n_rows, size, replace=False).astype(np.int32) for own in draws]
-    wanted = [np.union1d(own, rows) for own in beside for rows in (nothing, *(rows for _, rows in removed))]
+        draws, size = (np.random.default_rng([seed, 1, n]) for n in range(n_repeats)), problem.n_rows // 20
+        also = [draw.choice(problem.n_rows, size, replace=False).astype(np.int32) for draw in draws]
+    parts = [np.zeros(0, dtype=np.int32), *(rows for _, rows in removed)]
+    wanted = [np.union1d(left_out, rows) for left_out in also for rows in parts]
     check_classifier("estimator", estimator)
     every, weights = np.arange(problem.n_rows, dtype=np.int32), problem.sample_weight
     whole = Task(estimator, problem.target, every, seed, validated.table, weights)
     engine: Engine = engine_class(estimator, problem.table)(problem.table)
     engine.prepare([_without(whole, wanted[0])])
     executor = ThreadExecutor(n_workers(n_jobs)) if engine.in_threads else JoblibExecutor(n_workers(n_jobs))
-    scores = executor.run(_score, wanted, (engine, whole))
-    measured: dict[str, list[float]] = {}
-    for own in tracked(scores, len(wanted), what="retrained models", show=progress):
-        figures = validated.measure(own, performance, fairness, float(max_fpr))
-        decisions = validated.decide(own, float(max_fpr))
-        if not measured:
-            extremes = [validated.extremes(each, fairness, decisions) for each in validated.attributes]
-        directed = {"y": figures["y"]}
-        for attribute, both in zip(validated.attributes, extremes, strict=True):
-            directed[attribute.name] = validated.directed_ratio(attribute, fairness, decisions, both)
-        for name in figures:
-            measured.setdefault(name, []).append(figures[name])
-            measured.setdefault(f"directed {name}", []).append(directed[name])
+    all_scores = executor.run(_score, wanted, (engine, whole))
+    measured: list[dict[str, float]] = []
+    all_directed: list[dict[str, float]] = []
+    for scores in tracked(all_scores, len(wanted), what="retrained models", show=progress):
+        measured.append(validated.measure(scores, performance, fairness, float(max_fpr)))
+        decisions = validated.decide(scores, float(max_fpr))
+        if len(measured) == 1:
+            extremes = [validated.extremes(groups, fairness, decisions) for groups in validated.attributes]
+        directed = {"y": measured[-1]["y"]}
+        for groups, of_all in zip(validated.attributes, extremes, strict=True):
+            directed[groups.name] = validated.directed_ratio(groups, fairness, decisions, of_all)
+        all_directed.append(directed)
     frames = []
     for metric, column in columns.items():
-        by_part, changes = _changes(measured[metric], n_repeats)
+        by_part, changes = _changes([figures[metric] for figures in measured], n_repeats)
+        _, directed_changes = _changes([figures[metric] for figures in all_directed], n_repeats)
         effects = valuation[column] if weights is None else valuation[column] * weights
-        columns_of_part: dict[str, Any] = {
+        of_parts: dict[str, Any] = {
             "part": np.arange(len(removed)),
             "kind": [kind for kind, _ in removed],
             "rows": [len(rows) for _, rows in removed],
@@ -210,9 +209,9 @@ def removal_effects(
             "predicted": [-float(np.nansum(effects[rows])) for _, rows in removed],
             "metric": by_part[1:],
             "actual": changes,
-            "directed": _changes(measured[f"directed {metric}"], n_repeats)[1],
+            "directed": directed_changes,
         }
-        frames.append(pd.DataFrame(columns_of_part))
+        frames.append(pd.DataFrame(of_parts))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -253,39 +252,36 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     compared = {}
-    for column, own in effects.groupby("column", sort=False):
-        known = own.dropna(subset=["actual", "predicted", "directed"])
-        predicted = known["predicted"].to_numpy()
-        told = _agreement(predicted, known["actual"].to_numpy())
-        directed = known["directed"].to_numpy()
-        same = np.array_equal(directed, known["actual"].to_numpy())
-        told["directed"] = told["correlation"] if same else _rank_correlation(predicted, directed)
-        compared[column] = told | {"n_parts": len(known)}
+    for column, changes in effects.groupby("column", sort=False):
+        known = changes.dropna(subset=["actual", "predicted", "directed"])
+        predicted, actual, directed = (known[name].to_numpy() for name in ("predicted", "actual", "directed"))
+        figures = _agreement(predicted, actual)
+        same = np.array_equal(directed, actual)
+        figures["directed"] = figures["correlation"] if same else _rank_correlation(predicted, directed)
+        compared[column] = figures | {"n_parts": len(known)}
     names = ["correlation", "slope", "low", "high", "directed", "n_parts"]
     return pd.DataFrame.from_dict(compared, orient="index", columns=names)
 
 
 def _agreement(predicted: Floats, actual: Floats) -> dict[str, float]:
-    n_parts, nothing = len(predicted), float("nan")
+    n_parts = len(predicted)
     if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
         warn_user(
             f"{n_parts} removals that changed a defined metric are too few or too alike to compare: use more "
             "parts, or more validation data."
         )
-        told = dict.fromkeys(("correlation", "slope", "low", "high"), nothing)
-    else:
-        correlation = _rank_correlation(predicted, actual)
-        centred = predicted - predicted.mean()
-        # Fisher's transform, with the spread that ranks have (Bonett and Wright)
-        middle = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
-        spread = 1.96 * np.sqrt((1 + correlation**2 / 2) / (n_parts - 3))
-        told = {
-            "correlation": correlation,
-            "slope": float(centred @ actual / (centred @ centred)),
-            "low": float(np.tanh(middle - spread)),
-            "high": float(np.tanh(middle + spread)),
-        }
-    return told
+        return dict.fromkeys(("correlation", "slope", "low", "high"), float("nan"))
+    correlation = _rank_correlation(predicted, actual)
+    centred = predicted - predicted.mean()
+    # Fisher's transform, with the spread that ranks have (Bonett and Wright)
+    middle = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
+    spread = 1.96 * np.sqrt((1 + correlation**2 / 2) / (n_parts - 3))
+    return {
+        "correlation": correlation,
+        "slope": float(centred @ actual / (centred @ centred)),
+        "low": float(np.tanh(middle - spread)),
+        "high": float(np.tanh(middle + spread)),
+    }
 
 
 def _rank_correlation(first: Floats, second: Floats) -> float:
@@ -310,7 +306,7 @@ def agreement(values: Floats, others: Floats) -> tuple[float, float]:
     >>> round(correlation, 3), overlap
     (0.714, 0.5)
     """
-    tenths = [_in_highest_tenth(own) for own in (values, others)]
+    tenths = [_in_highest_tenth(values), _in_highest_tenth(others)]
     return _rank_correlation(values, others), float(np.minimum(*tenths).sum() / tenths[0].sum())
 
 
@@ -329,7 +325,7 @@ def _matching_columns(valuation: Valuation, problem: Problem, validated: Validat
             f"`valuation` is of {len(valuation)} rows and X has {problem.n_rows}: pass the rows that were "
             "valued."
         )
-    names = [own.name for own in validated.attributes]
+    names = [groups.name for groups in validated.attributes]
     if not problem.names_given and len(names) == len(valuation.protected) == 1:
         return {"y": "y", names[0]: valuation.protected[0]}
     missing = [name for name in names if name not in valuation.protected]
@@ -351,7 +347,7 @@ def draw_parts(
     """
     cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
     leaves: Any = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, np.int32)
-    found = []
+    parts = []
     for number in range(n_parts):
         generator = np.random.default_rng([seed, number])
         kind = kinds[number % len(kinds)]
@@ -368,25 +364,25 @@ def draw_parts(
             pool = np.arange(problem.n_rows)
             size = generator.uniform(0.02, 0.2) * len(pool)
         chosen = generator.choice(pool, max(1, round(size)), replace=False)
-        found.append((kind, np.sort(chosen).astype(np.int32)))
-    return found
+        parts.append((kind, np.sort(chosen).astype(np.int32)))
+    return parts
 
 
 def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Integers]]:
     """Read the parts that a user passes: masks over the rows, or positions."""
     is_one = hasattr(parts, "dtype") and np.ndim(parts) == 1 and np.asarray(parts).dtype.kind in "biu"
     if is_one or isinstance(parts, str) or not isinstance(parts, Iterable):
-        told = "one of them alone: write `[part]`" if is_one else f"{parts!r}"
-        raise TypeError(f"`parts` must be a list of masks or of positions of rows, got {told}.")
-    found = []
+        what = "one of them alone: write `[part]`" if is_one else f"{parts!r}"
+        raise TypeError(f"`parts` must be a list of masks or of positions of rows, got {what}.")
+    removed = []
     for number, part in enumerate(parts):
         rows = np.unique(read_rows(part, n_rows, f"`parts[{number}]`"))
         if not 0 < len(rows) < n_rows:
             raise ValueError(
                 f"`parts[{number}]` removes {len(rows)} of {n_rows} rows: name some, and not all."
             )
-        found.append(("given", rows.astype(np.int32)))
-    return found
+        removed.append(("given", rows.astype(np.int32)))
+    return removed
 
 
 def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.integer[Any]]:

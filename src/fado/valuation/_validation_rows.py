@@ -94,7 +94,7 @@ class ValidationRows:
     weights : ndarray
         The weight of each in a metric, by default 1.
     attributes : tuple of ValidationGroups
-        The protected attributes, in the order of the valued rows' own.
+        The protected attributes, in the order of the valued rows.
     """
 
     table: Table
@@ -124,17 +124,17 @@ class ValidationRows:
         measured at the lowest threshold that keeps the budget. NaN if a metric is undefined.
         """
         measured: dict[str, float] = {}
-        for own in self.attributes:
-            about: dict[str, Any] = {
-                "max_fpr": max_fpr,
-                "sample_weight": self.weights,
-                "left_out": ~own.compared,
-            }
-            metrics, _ = measure(self.positive, scores, own.codes, own.names, **about)
-            measured[own.name] = metrics[fairness]
+        for groups in self.attributes:
+            metrics, _ = measure(
+                *(self.positive, scores, groups.codes, groups.names),
+                max_fpr=max_fpr,
+                sample_weight=self.weights,
+                left_out=~groups.compared,
+            )
+            measured[groups.name] = metrics[fairness]
         if performance == "tpr_at_fpr":
-            found = self.decide(scores, max_fpr)[self.positive]
-            figure = float(np.average(found, weights=self.weights[self.positive]))
+            selected = self.decide(scores, max_fpr)[self.positive]
+            figure = float(np.average(selected, weights=self.weights[self.positive]))
         elif performance == "accuracy":
             figure = float(np.average((scores >= 0.5) == self.positive, weights=self.weights))
         else:
@@ -169,10 +169,10 @@ class ValidationRows:
         array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
         """
         members, sign = self._members(fairness)
-        found = self.extremes(attribute, fairness, predicted)
+        extremes = self.extremes(attribute, fairness, predicted)
         by_group = np.zeros(len(attribute.names))
-        by_group[found.lowest] = 1.0 / found.high / found.low_size
-        by_group[found.highest] = -found.low / found.high**2 / found.high_size
+        by_group[extremes.lowest] = 1.0 / extremes.high / extremes.low_size
+        by_group[extremes.highest] = -extremes.low / extremes.high**2 / extremes.high_size
         return np.where(members, sign * by_group[attribute.codes] * self.weights, 0.0)
 
     def extremes(self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]) -> Extremes:
@@ -195,7 +195,7 @@ class ValidationRows:
                 f"`{fairness}` of {attribute.name!r} is undefined: no group has {RATIOS[fairness].events} "
                 f"among the validation rows; use more validation rows or allow {how_many} false positives."
             )
-        of_both = [float(own[group]) for own in (rates, sizes) for group in (lowest, highest)]
+        of_both = [float(figures[group]) for figures in (rates, sizes) for group in (lowest, highest)]
         return Extremes(int(lowest), int(highest), *of_both)
 
     def directed_ratio(
@@ -273,7 +273,8 @@ def read_validation_rows(problem: Problem, validation: Problem | None, who: str)
         attributes = tuple(validation.protected[place] for place in places)
     warn_of_unknown(attributes)
     groups = [
-        _compared_groups(theirs, own.name) for own, theirs in zip(problem.protected, attributes, strict=True)
+        _compared_groups(attribute, valued.name)
+        for valued, attribute in zip(problem.protected, attributes, strict=True)
     ]
     weights = np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight
     for marked, what in ((positive, "positive"), (~positive, "negative")):
@@ -285,8 +286,8 @@ def read_validation_rows(problem: Problem, validation: Problem | None, who: str)
 def _compared_groups(variable: Variable, name: str) -> ValidationGroups:
     groups = group_rows([variable])
     compared = groups.compared(MIN_GROUP_SIZE)
-    if told := groups.tell_small("not compared", MIN_GROUP_SIZE):
-        warn_user(f"{told}: the effects of rows on {name!r} are about the others.")
+    if small := groups.tell_small("not compared", MIN_GROUP_SIZE):
+        warn_user(f"{small}: the effects of rows on {name!r} are about the others.")
     if compared.sum() < 2:
         left = groups.names[int(np.argmax(compared))]
         raise ValueError(

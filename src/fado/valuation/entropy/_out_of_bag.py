@@ -182,13 +182,10 @@ class EntropyValuator(BaseValuator):
         results = self._learn(problem, estimators, suspects, [bag], seed)
         return [name for name, result in results.items() if is_given_away(result.variable, result.moments)]
 
-    def _default_models(self, n_columns: int) -> list[Any]:
-        return default_estimators(n_columns)
-
     def _models(self, n_columns: int) -> list[Any]:
         """Return the unfitted estimators, or raise an error if they are not estimators."""
         if self.estimators is None:
-            return self._default_models(n_columns)
+            return default_estimators(n_columns)
         estimators = list(self.estimators) if isinstance(self.estimators, list | tuple) else [self.estimators]
         if not estimators:
             raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")

@@ -193,14 +193,19 @@ class _Step:
     def __init__(self, tree: GrownTree, rows: TrainingRows, scores: Floats) -> None:
         n_leaves, leaves = len(tree.values), tree.training
         p = 1.0 / (1.0 + np.exp(-scores))
-        self._weights = rows.weights
+        self._weights = 1.0 if rows.weights is None else rows.weights
         self._gradient = p - rows.positive
         self._hessian = p * (1.0 - p)
         self._p = p
         self._leaves = leaves
-        gradients = _sums(leaves, self._weighted(self._gradient), n_leaves)
-        hessians = _sums(leaves, self._weighted(self._hessian), n_leaves)
-        _check_values(tree.values, _values(rows, gradients, hessians, tree.penalties))
+        gradients = _sums(leaves, self._weights * self._gradient, n_leaves)
+        hessians = _sums(leaves, self._weights * self._hessian, n_leaves)
+        worst = float(np.abs(tree.values - _values(rows, gradients, hessians, tree.penalties)).max())
+        if worst > max(_CLOSE * float(np.abs(tree.values).max()), _NOTHING):  # else effects would be wrong
+            raise ValueError(
+                "The values of the model's leaves do not follow from the rows that it learnt from "
+                f"(they differ by up to {worst:.2g}), so no effect is known: use plain gradient boosting."
+            )
         self._scale = rows.rate / (hessians + tree.penalties)
         self._theta = tree.values / rows.rate
         self._active = None if rows.l1 == 0 else np.abs(gradients) > rows.l1
@@ -214,13 +219,10 @@ class _Step:
         response.add(effects, response.moves(self._gradient, self._hessian, self._leaves), self._leaves)
 
     def add_later(self, later: Floats, response: LeafResponse) -> None:
-        """Add how far each row's own score moves its leaf, times the leaf's response."""
+        """Add how far each row's score moves its leaf, times the leaf's response."""
         curvature = self._hessian * (1.0 - 2.0 * self._p)
-        moves = self._weighted(response.moves(self._hessian, curvature, self._leaves))
+        moves = self._weights * response.moves(self._hessian, curvature, self._leaves)
         response.add(later, moves, self._leaves)
-
-    def _weighted(self, numbers: Floats) -> Floats:
-        return numbers if self._weights is None else numbers * self._weights
 
 
 def leaf_values(
@@ -253,22 +255,6 @@ def _moves_of_average(rows: TrainingRows) -> Floats:
     return (np.array([0.0, 1.0]) - mean) / (total * mean * (1.0 - mean))
 
 
-def _check_values(values: Floats, expected: Floats) -> None:
-    """Raise an error for leaves that the rows do not explain: their effects would be wrong."""
-    worst = float(np.abs(values - expected).max())
-    if worst > max(_CLOSE * float(np.abs(values).max()), _NOTHING):
-        raise ValueError(
-            "The values of the model's leaves do not follow from the rows that it learnt from "
-            f"(they differ by up to {worst:.2g}), so no effect is known: use plain gradient boosting."
-        )
-
-
-def log_odds(probabilities: Floats) -> Floats:
-    """Return the scores behind probabilities."""
-    inside = np.clip(probabilities, 1e-15, 1 - 1e-15)
-    return np.log(inside) - np.log1p(-inside)
-
-
 def bandwidth_for(scores: Floats, threshold: float, positive: Bools) -> float:
     """Return the width of the kernel: a share of the scores' spread, or more if few rows of a label are near.
 
@@ -280,11 +266,11 @@ def bandwidth_for(scores: Floats, threshold: float, positive: Bools) -> float:
     2.2
     """
     distance = np.abs(scores - threshold)
-    far = [
-        np.partition(own, min(_ROWS_NEAR, len(own)) - 1)[min(_ROWS_NEAR, len(own)) - 1]
-        for own in (distance[positive], distance[~positive])
-        if len(own)
-    ]
+    far = []
+    for of_label in (distance[positive], distance[~positive]):
+        if len(of_label):
+            nth = min(_ROWS_NEAR, len(of_label)) - 1
+            far.append(np.partition(of_label, nth)[nth])
     return float(max(BANDWIDTH * np.std(scores), *far)) or 1.0
 
 
@@ -292,11 +278,6 @@ def kernel_at(scores: Floats, threshold: float, bandwidth: float) -> Floats:
     """Return how much of each row crosses a threshold per unit of its score: a normal density."""
     distance = (scores - threshold) / bandwidth
     return np.exp(-0.5 * distance**2) / (bandwidth * np.sqrt(2 * np.pi))
-
-
-def slopes_at_threshold(coefficients: Floats, kernel: Floats) -> Floats:
-    """Return how a sum of decisions changes with each score, at a fixed threshold."""
-    return coefficients * (kernel if coefficients.ndim == 1 else kernel[:, np.newaxis])
 
 
 def slopes_at_budget(coefficients: Floats, kernel: Floats, negative_weights: Floats) -> Floats:
@@ -315,7 +296,7 @@ def slopes_at_budget(coefficients: Floats, kernel: Floats, negative_weights: Flo
     >>> float(abs(slopes.sum()).round(6))
     0.0
     """
-    plain = slopes_at_threshold(coefficients, kernel)
+    plain = coefficients * (kernel if coefficients.ndim == 1 else kernel[:, np.newaxis])
     moves = negative_weights * kernel
     total = moves.sum()
     if total == 0:
@@ -344,20 +325,20 @@ def metric_slopes(
     first = np.zeros(validated.n_rows)
     if performance != "log_loss":
         first = validated.performance_coefficients(performance)
-    for own in validated.attributes:
-        validated.extremes(own, fairness, predicted).warn_if_close(own, fairness)
-    ratios = [validated.ratio_coefficients(own, fairness, predicted) for own in validated.attributes]
+    for groups in validated.attributes:
+        validated.extremes(groups, fairness, predicted).warn_if_close(groups, fairness)
+    ratios = [validated.ratio_coefficients(groups, fairness, predicted) for groups in validated.attributes]
     coefficients = np.column_stack([first, *ratios])
-    scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
+    inside, slopes = np.clip(probabilities, 1e-15, 1 - 1e-15), np.zeros_like(coefficients)
+    log_odds = np.log(inside) - np.log1p(-inside)
     for rows in folds:
-        own = scores[rows]
-        chosen = own[predicted[rows]]
-        threshold = float(chosen.min()) if len(chosen) else float(own.max())
-        kernel = kernel_at(own, threshold, bandwidth_for(own, threshold, validated.positive[rows]))
+        scores, positive = log_odds[rows], validated.positive[rows]
+        chosen = scores[predicted[rows]]
+        threshold = float(chosen.min()) if len(chosen) else float(scores.max())
+        kernel = kernel_at(scores, threshold, bandwidth_for(scores, threshold, positive))
         slopes[rows] = slopes_at_budget(coefficients[rows], kernel, negatives[rows])
         if performance == "accuracy":
-            kernel = kernel_at(own, 0.0, bandwidth_for(own, 0.0, validated.positive[rows]))
-            slopes[rows, 0] = slopes_at_threshold(first[rows], kernel)
+            slopes[rows, 0] = first[rows] * kernel_at(scores, 0.0, bandwidth_for(scores, 0.0, positive))
     if performance == "log_loss":
         shares = validated.weights / validated.weights.sum()
         slopes[:, 0] = (validated.positive - probabilities) * shares

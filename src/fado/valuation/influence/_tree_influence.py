@@ -128,11 +128,6 @@ class TreeInfluence(BaseValuator):
     progress: bool = False
     keep_models: bool = False
 
-    def _default_models(self, n_columns: int) -> list[Any]:
-        from lightgbm import LGBMClassifier
-
-        return [LGBMClassifier()]
-
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         check_metrics(self.performance, self.fairness, self.max_fpr)
         check_choice("form", self.form, tuple(FORMS))

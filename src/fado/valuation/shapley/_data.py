@@ -200,7 +200,7 @@ class DataShapley(BaseValuator):
         semivalue = self._check()
         workers = n_workers(self.n_jobs)
         goals = Goals(self.performance, self.fairness, float(self.max_fpr))
-        (estimator,) = self._default_models(0) if self.estimator is None else [self.estimator]
+        estimator = _default_estimator() if self.estimator is None else self.estimator
         by_content = self.estimator is None
         games = training_games(problem, validation, estimator, goals, seed, workers, by_content=by_content)
         samplers = [sampler_for(semivalue, game.n_players) for game in games]
@@ -229,24 +229,6 @@ class DataShapley(BaseValuator):
             provenance_of(_ALGORITHM, problem, seed, settings, [estimator]),
         )
 
-    def _default_models(self, n_columns: int) -> list[Any]:
-        """Return LightGBM, which takes any table and whose fits share the binned table.
-
-        Few rows per leaf, since sets are small; few bins, with which a fit takes half the time.
-        """
-        from lightgbm import LGBMClassifier
-
-        return [
-            LGBMClassifier(
-                n_estimators=20,
-                num_leaves=7,
-                min_child_samples=3,
-                learning_rate=0.2,
-                reg_lambda=1.0,
-                max_bin=63,
-            )
-        ]
-
     def _check(self) -> Any:
         """Raise an error for settings that cannot work, and return the semivalue as plain data."""
         check_metrics(self.performance, self.fairness, self.max_fpr)
@@ -273,3 +255,15 @@ class DataShapley(BaseValuator):
                 f"`max_fits` must be at least {least:,}, {what} fits for {n_rows} rows, got {self.max_fits}."
             )
         return int(self.max_fits)
+
+
+def _default_estimator() -> Any:
+    """Return LightGBM, which takes any table and whose fits share the binned table.
+
+    Few rows per leaf, since sets are small; few bins, with which a fit takes half the time.
+    """
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=20, num_leaves=7, min_child_samples=3, learning_rate=0.2, reg_lambda=1.0, max_bin=63
+    )

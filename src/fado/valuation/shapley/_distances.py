@@ -90,11 +90,11 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
     weights: list[float] = []
     gap_weights: list[float] = []
     for j, place in enumerate(places):
-        own, theirs = valued.column(j), other.column(place)
-        if own.levels is not None or own.is_boolean:
-            codes.append(_as_codes(own, theirs))
+        column, theirs = valued.column(j), other.column(place)
+        if column.levels is not None or column.is_boolean:
+            codes.append(_as_codes(column, theirs))
             continue
-        pair, weight = _as_numbers(own, theirs)
+        pair, weight = _as_numbers(column, theirs)
         missing = np.isnan(pair[0])
         if missing.all() or (weight == 0 and not missing.any()):
             continue  # it is the same for all valued rows
@@ -139,33 +139,34 @@ def squared_distances(validated: TablePoints, valued: TablePoints) -> Floats:
     for start in range(0, valued.n_rows if valued.width else 0, step):
         part = slice(start, start + step)
         distances[:, part] = cdist(validated.numbers, valued.numbers[part], "sqeuclidean", w=valued.weights)
-    for theirs, own, weight in zip(validated.gaps, valued.gaps, valued.gap_weights, strict=True):
-        difference = theirs[:, None] - own
+    for theirs, gap, weight in zip(validated.gaps, valued.gaps, valued.gap_weights, strict=True):
+        difference = theirs[:, None] - gap
         difference *= difference
         difference *= weight
         difference[np.isnan(difference)] = 1.0
-        difference[np.ix_(np.isnan(theirs), np.isnan(own))] = 0.0
+        difference[np.ix_(np.isnan(theirs), np.isnan(gap))] = 0.0
         distances += difference
     if valued.codes:
         differing = np.zeros(distances.shape, dtype=np.uint8 if len(valued.codes) < 256 else np.uint32)
-        for theirs_codes, own_codes in zip(validated.codes, valued.codes, strict=True):
-            differing += theirs_codes[:, None] != own_codes
+        for their_codes, codes in zip(validated.codes, valued.codes, strict=True):
+            differing += their_codes[:, None] != codes
         distances += differing
     return distances
 
 
-def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[Floats, Floats], float]:
+def _as_numbers(column: Column, theirs: Column) -> tuple[tuple[Floats, Floats], float]:
     """Return the numbers of both sides, and the weight of their squared difference; 0 if they do not vary."""
     if theirs.levels is not None and theirs.data.null_count < len(theirs):
         raise ValueError(
-            f"Column {own.name!r} holds text among validation rows and numbers among the valued: convert it."
+            f"Column {column.name!r} holds text among validation rows and numbers among the valued: convert "
+            "it."
         )
-    pair = own.numbers(), np.full(len(theirs), np.nan) if theirs.levels is not None else theirs.numbers()
+    pair = column.numbers(), np.full(len(theirs), np.nan) if theirs.levels is not None else theirs.numbers()
     for numbers in pair:
         if np.isinf(numbers).any():
             raise ValueError(
-                f"Column {own.name!r} contains infinity, and nothing is near it: correct or drop those rows "
-                "first, or mark the entries as missing."
+                f"Column {column.name!r} contains infinity, and nothing is near it: correct or drop those "
+                "rows first, or mark the entries as missing."
             )
     known = pair[0][~np.isnan(pair[0])]
     if not len(known) or known.min() == known.max():
@@ -179,21 +180,21 @@ def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[Floats, Floats], flo
     return (valued, validated), 1.0 / variance if variance > 0 else 0.0
 
 
-def _as_codes(own: Column, theirs: Column) -> tuple[Any, Any]:
+def _as_codes(column: Column, theirs: Column) -> tuple[Any, Any]:
     """Return the categories of both sides as numbers: 0 is missing, and the last is new."""
-    own_codes, own_levels = _levels(own)
+    codes, levels = _levels(column)
     their_codes, their_levels = _levels(theirs)
-    if len(own_levels) and len(their_levels) and (own.levels is None) != (theirs.levels is None):
-        kinds = ("text", "numbers") if own.levels is not None else ("booleans", "text")
+    if len(levels) and len(their_levels) and (column.levels is None) != (theirs.levels is None):
+        kinds = ("text", "numbers") if column.levels is not None else ("booleans", "text")
         raise ValueError(
-            f"Column {own.name!r} holds {kinds[0]} among the valued rows and {kinds[1]} among the validated: "
-            "convert it."
+            f"Column {column.name!r} holds {kinds[0]} among the valued rows and {kinds[1]} among the "
+            "validated: convert it."
         )
-    place = {level: number for number, level in enumerate(own_levels, 1)}
-    strange = len(own_levels) + 1
+    place = {level: number for number, level in enumerate(levels, 1)}
+    strange = len(levels) + 1
     translated = np.array([0, *(place.get(level, strange) for level in their_levels)])
     kind = np.min_scalar_type(strange)
-    return (own_codes + 1).astype(kind), translated[their_codes + 1].astype(kind)
+    return (codes + 1).astype(kind), translated[their_codes + 1].astype(kind)
 
 
 def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[Any]]:

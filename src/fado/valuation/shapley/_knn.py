@@ -142,12 +142,12 @@ class KNNShapley(BaseValuator):
             held[valued] += 1
         tasks = _plan_tasks(rounds, points, vote, n_neighbors)
         done = ThreadExecutor(n_workers(self.n_jobs)).run(_hold_vote, tasks, (vote, validated, n_neighbors))
-        n_tasks = sum(-(-len(own) // _ROWS_PER_TASK) for _, own in rounds)
+        n_tasks = sum(-(-len(bag) // _ROWS_PER_TASK) for _, bag in rounds)
         for result in tracked(done, n_tasks, what="blocks of validation rows", show=self.progress):
-            task, cells, by_cell, own_degrees = result
-            degrees[task.validated] = own_degrees
-            for cell, own_shares in zip(cells, by_cell, strict=True):
-                sums[cell, task.valued] += own_shares
+            task, cells, by_cell, of_rows = result
+            degrees[task.validated] = of_rows
+            for cell, of_cell in zip(cells, by_cell, strict=True):
+                sums[cell, task.valued] += of_cell
         values = _values(vote, sums, degrees, rounds, n_neighbors, str(self.fairness))
         settings = {"n_neighbors": n_neighbors, "performance": self.performance, "fairness": self.fairness}
         return Valuation(
@@ -208,8 +208,8 @@ class _Vote:
         """Return the payoffs of valued rows with these labels for a validation row."""
         if self.rows is not None:
             return labels
-        own = self.validated[row]
-        return 1.0 - np.abs(labels - own) if self.of_numbers else (labels == own).astype(np.float64)
+        label = self.validated[row]
+        return 1.0 - np.abs(labels - label) if self.of_numbers else (labels == label).astype(np.float64)
 
 
 def _read_vote(problem: Problem, validation: Problem | None) -> _Vote:
@@ -217,9 +217,9 @@ def _read_vote(problem: Problem, validation: Problem | None) -> _Vote:
     if target.kind == "classes" and len(target.classes) <= 2:
         return _vote_of_positives(problem, read_validation_rows(problem, validation, "KNNShapley"))
     if problem.protected:
-        found = "is continuous" if target.kind == "continuous" else f"has {len(target.classes)} classes"
+        what = "is continuous" if target.kind == "continuous" else f"has {len(target.classes)} classes"
         raise ValueError(
-            f"Ratios of rates need a target of two classes, and `y` {found}: {COMPARE_TARGET}, or "
+            f"Ratios of rates need a target of two classes, and `y` {what}: {COMPARE_TARGET}, or "
             "leave `sensitive_features` out."
         )
     valued = target.labels.astype(np.float64)
@@ -235,8 +235,8 @@ def _read_vote(problem: Problem, validation: Problem | None) -> _Vote:
 
 
 def _vote_of_positives(problem: Problem, rows: ValidationRows) -> _Vote:
-    sizes = tuple(2 * len(own.names) for own in rows.attributes) or (2,)
-    groups = [own.codes for own in rows.attributes] or [np.zeros(rows.n_rows, dtype=np.int64)]
+    sizes = tuple(2 * len(attribute.names) for attribute in rows.attributes) or (2,)
+    groups = [attribute.codes for attribute in rows.attributes] or [np.zeros(rows.n_rows, dtype=np.int64)]
     starts = accumulate(sizes, initial=0)
     cells = [start + 2 * codes + rows.positive for start, codes in zip(starts, groups, strict=False)]
     return _Vote(
@@ -303,13 +303,12 @@ def rank_weights(n_rows: int, n_neighbors: int) -> tuple[Floats, Floats]:
     """Return the weights of a payoff by its rank: for the row itself, and against it and all nearer rows.
 
     Jia et al. have ``s[N] = a[N] / max(K, N)`` and ``s[i] = s[i + 1] + (a[i] - a[i + 1]) / max(K, i)``. Added
-    up, ``s[i] = a[i] * own[i] - sum(a[l] * against[l] for l >= i)``.
+    up, ``s[i] = a[i] * of_row[i] - sum(a[l] * against[l] for l >= i)``.
     """
     rank = np.arange(1, n_rows + 1, dtype=np.float64)
     before = np.maximum(n_neighbors, rank - 1.0)
-    own = 1.0 / before
-    against = own - 1.0 / np.maximum(n_neighbors, rank)
-    return own, against
+    of_row = 1.0 / before
+    return of_row, of_row - 1.0 / np.maximum(n_neighbors, rank)
 
 
 def shares(payoffs: Floats, weights: tuple[Floats, Floats]) -> Floats:
@@ -321,9 +320,9 @@ def shares(payoffs: Floats, weights: tuple[Floats, Floats]) -> Floats:
     >>> shares(np.array([1.0, 0.0, 1.0]), rank_weights(3, 1)).round(3)
     array([ 0.833, -0.167,  0.333])
     """
-    own, against = weights
+    of_row, against = weights
     lost = np.cumsum((payoffs * against)[::-1])[::-1]
-    return payoffs * own - lost
+    return payoffs * of_row - lost
 
 
 class _Task(NamedTuple):
@@ -341,10 +340,10 @@ def _plan_tasks(
 ) -> Iterator[_Task]:
     """Cut rounds into tasks, the same ones for any number of workers."""
     for valued, validated in rounds:
-        own = points if len(valued) == points.n_rows else points.take(valued)
+        voters = points if len(valued) == points.n_rows else points.take(valued)
         labels, weights = vote.valued[valued], rank_weights(len(valued), n_neighbors)
         for start in range(0, len(validated), _ROWS_PER_TASK):
-            yield _Task(valued, validated[start : start + _ROWS_PER_TASK], own, labels, weights)
+            yield _Task(valued, validated[start : start + _ROWS_PER_TASK], voters, labels, weights)
 
 
 def _hold_vote(

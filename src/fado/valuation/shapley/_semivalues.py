@@ -69,7 +69,7 @@ class Walks:
             # A step of all players does not distinguish them: the change is shared equally.
             of_change = np.where(left > 0, (n_players - 1) / left, 1 / n_players)
             of_others = np.where(left > 0, n_players * (1 - 1 / self._sizes) / left, 0.0)
-        self._of_change, self._of_others = ((weights * own)[:, None] for own in (of_change, of_others))
+        self._of_change, self._of_others = ((weights * factor)[:, None] for factor in (of_change, of_others))
         self._truncation = truncation
         self._n_players = n_players
         n_walks = -(-n_players // self._length)
@@ -109,8 +109,8 @@ class Walks:
         """Yield every player's part of the change at its step, weighted by the position."""
         changes = np.diff(np.stack(worths), axis=2)
         others = _means_of_others(changes.mean(axis=1))[:, None]  # walks of one draw are not independent
-        own = self._of_change * changes - self._of_others * others
-        for orders, walks in zip(drawn, own, strict=True):
+        parts = self._of_change * changes - self._of_others * others
+        for orders, walks in zip(drawn, parts, strict=True):
             for order, walk in zip(orders.reshape(-1, self._length), walks, strict=True):
                 yield order, np.repeat(walk, self._sizes, axis=0)
 
@@ -173,7 +173,7 @@ Sampler = Walks | Subsets | LeaveOneOut
 
 
 def _means_of_others(figures: Floats) -> Floats:
-    """Return for every draw the mean of all others; of a single draw, its own."""
+    """Return for every draw the mean of all others; of a single draw, its figures."""
     n_draws = len(figures)
     return figures if n_draws == 1 else (figures.sum(axis=0) - figures) / (n_draws - 1)
 

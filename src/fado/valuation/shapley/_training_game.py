@@ -176,25 +176,28 @@ def training_games(
             positive=problem.labels.positive or 0,
             rows=rows.astype(np.int32),
             scored=scored,
-            validated=validated.take(own),
-            coefficients=np.zeros((len(validated.positive[own]), 0)),
+            validated=validated.take(places),
+            coefficients=np.zeros((len(validated.positive[places]), 0)),
             goals=goals,
             seed=seed % 2**31,
             sample_weight=problem.sample_weight,
         )
-        for rows, scored, own in parts
+        for rows, scored, places in parts
     ]
     engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
     scores, predicted = [game.scores(game.rows) for game in games], np.zeros(validated.n_rows)
-    for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
-        predicted[own] = game.validated.decide(game_scores, goals.max_fpr)
-    ratios = [validated.ratio_coefficients(own, goals.fairness, predicted) for own in validated.attributes]
+    for game, game_scores, (*_, places) in zip(games, scores, parts, strict=True):
+        predicted[places] = game.validated.decide(game_scores, goals.max_fpr)
+    ratios = [
+        validated.ratio_coefficients(attribute, goals.fairness, predicted)
+        for attribute in validated.attributes
+    ]
     coefficients = np.column_stack([np.zeros((validated.n_rows, 0)), *ratios])
-    found = []
-    for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
-        game = replace(game, coefficients=len(games) * coefficients[own])
-        found.append(replace(game, full=game.worths_of(game_scores)))
-    return found
+    complete = []
+    for game, game_scores, (*_, places) in zip(games, scores, parts, strict=True):
+        game = replace(game, coefficients=len(games) * coefficients[places])
+        complete.append(replace(game, full=game.worths_of(game_scores)))
+    return complete
 
 
 def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Integers]:
@@ -208,7 +211,7 @@ def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Integ
         for _ in range(_TRIES):
             folds = out_of_bag_sets(problem.n_rows, n_folds, 1 / n_folds, strata, generator, problem.blocks)
             labels = [validated.positive[fold][counted[fold]] for fold in folds]
-            if all(own.any() and not own.all() for own in labels):
+            if all(each.any() and not each.all() for each in labels):
                 return folds
     raise ValueError(
         "DataShapley holds out parts of the rows for validation, and each must have both labels: pass "
@@ -260,9 +263,9 @@ class Draws:
                 results.append(result)
                 yield
             for which, (game, sampler) in enumerate(zip(self.games, self.samplers, strict=True)):
-                own = [place for place, (played, _) in enumerate(tasks) if played == which]
-                drawn, worths = [tasks[place][1] for place in own], [results[place][0] for place in own]
-                for players, contributions in sampler.contributions(drawn, worths) if own else ():
+                places = [place for place, (played, _) in enumerate(tasks) if played == which]
+                drawn, worths = [tasks[place][1] for place in places], [results[place][0] for place in places]
+                for players, contributions in sampler.contributions(drawn, worths) if places else ():
                     self.means.add(game.rows[players].astype(np.int64), contributions)
             self.n_fits += sum(n_fits for _, n_fits in results)
             self.n_draws += self._batch
@@ -285,19 +288,19 @@ def _play(
     return samplers[which].evaluate(game, drawn)
 
 
-def read_semivalue(given: Any) -> Any:
+def read_semivalue(semivalue: Any) -> Any:
     """Return a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
-    if isinstance(given, str) and given in _NAMES:
-        return given
-    if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
-        numbers = given[1:]
-        if all(isinstance(own, int | float | np.number) and 0 < own < np.inf for own in numbers):
+    if isinstance(semivalue, str) and semivalue in _NAMES:
+        return semivalue
+    if isinstance(semivalue, tuple | list) and len(semivalue) == 3 and semivalue[0] == "beta":
+        numbers = semivalue[1:]
+        if all(isinstance(number, int | float | np.number) and 0 < number < np.inf for number in numbers):
             return ["beta", *map(float, numbers)]
-    if isinstance(given, tuple | list) and len(given) == 2 and given[0] == "distributional":
-        return ["distributional", check_count("semivalue[1]", given[1], 1, _MOST_ROWS)]
+    if isinstance(semivalue, tuple | list) and len(semivalue) == 2 and semivalue[0] == "distributional":
+        return ["distributional", check_count("semivalue[1]", semivalue[1], 1, _MOST_ROWS)]
     raise ValueError(
         "`semivalue` must be 'shapley', 'banzhaf', 'loo', a tuple ('beta', a, b) of numbers above 0 or a "
-        f"tuple ('distributional', m) of a whole number of rows, got {given!r}."
+        f"tuple ('distributional', m) of a whole number of rows, got {semivalue!r}."
     )
 
 
