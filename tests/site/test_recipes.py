@@ -38,14 +38,17 @@ def test_recipes_are_questions_that_the_first_page_lists():
 
 # distributed's own clean-up leaves sockets to the collector now and then
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_the_recipe_of_a_cluster():
+@pytest.mark.parametrize(
+    ("page", "text"), [("tables.md", "on_cluster"), ("../guide/cluster.md", "scheduler")]
+)
+def test_the_recipe_of_a_cluster(page, text):
     distributed = pytest.importorskip("distributed")
     X, y, z = rows(300)
     names = {"X": X, "y": y, "z": z}
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
     ) as cluster:
-        code = block("tables.md", "on_cluster")
+        code = block(page, text)
         assert code.count("tcp://scheduler:8786") == 1
         exec(code.replace("tcp://scheduler:8786", cluster.scheduler_address), names)
         names["client"].close()
