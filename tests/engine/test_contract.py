@@ -164,11 +164,6 @@ def test_weights_of_two_equal_rows_that_stand_there_twice(kind):
     assert np.abs(scores - engine.fit(Task(estimator, NUMBER, IN, 7, OUT)).scores).max() > 0.01
 
 
-def test_weights_must_match_the_rows():
-    with pytest.raises(ValueError, match="`weights` must have one entry per entry of `rows`, got 3 for 450"):
-        task_for("sklearn", TARGET, weights=np.ones(3))
-
-
 @every_engine
 def test_columns_are_found_by_name(kind):
     model = make(kind).fit(task_for(kind, TARGET))

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from fado.engine import LightGBMEngine, SklearnEngine, Task, detach, scorer_from
+from fado.engine import LightGBMEngine, SklearnEngine, Task, scorer_from
 from fado.engine._skops import write_estimator
 from fado.tabular import Table, Variable
 
@@ -66,7 +66,7 @@ TABLES = {
 @pytest.mark.parametrize("about", [{}, {"by_content": True}, {"target": TARGET}], ids=str)
 def test_a_booster_without_its_rows_scores_alike(X, about):
     model, table = fit(X, trees(), **about)
-    scorer = detach(model)
+    scorer = model.detach()
     expected = model.score(table)
     assert len(np.unique(expected)) > 20
     for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
@@ -78,14 +78,14 @@ def test_what_is_kept_is_small_and_has_no_rows():
     table = Table.from_input(wide)
     variable = replace(TARGET, labels=np.repeat(TARGET.labels, 50))
     model = LightGBMEngine(table).fit(Task(trees(), variable, np.arange(len(wide), dtype=np.int32), seed=0))
-    scorer = detach(model)
+    scorer = model.detach()
     scorer.score(table)
     assert len(pickle.dumps(scorer)) < 30_000 < wide.nbytes
 
 
 def test_columns_that_a_model_must_not_see_may_be_missing():
     model, _ = fit(FRAME, trees(), variable=replace(TARGET, excluded=frozenset({1, 4})))
-    scorer = through_json(detach(model))
+    scorer = through_json(model.detach())
     fewer = Table.from_input(FRAME.drop(columns=["a_b", "town"]))
     np.testing.assert_array_equal(scorer.score(fewer), model.score(fewer))
     other = Table.from_input(FRAME.assign(town=1.0))  # another kind, in a column that is not looked at
@@ -117,7 +117,7 @@ ESTIMATORS = {
 @pytest.mark.parametrize(("estimator", "X"), ESTIMATORS.values(), ids=ESTIMATORS)
 def test_an_estimator_without_its_rows_scores_alike(estimator, X):
     model, table = fit(X, estimator, SklearnEngine)
-    scorer = detach(model)
+    scorer = model.detach()
     expected = model.score(table)
     assert len(np.unique(expected)) > 2
     for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
@@ -137,13 +137,13 @@ def test_other_boosters_are_read_again(library, name, settings):
         estimator.set_params(verbose=False, allow_writing_files=False)
     model, table = fit(NUMBERS, estimator, SklearnEngine)
     expected = model.score(table)
-    np.testing.assert_array_equal(through_json(detach(model)).score(table), expected)
+    np.testing.assert_array_equal(through_json(model.detach()).score(table), expected)
 
 
 @pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])
 def test_columns_are_found_by_name_and_unseen_levels_are_missing(engine):
     model, table = fit(FRAME, trees(), engine)
-    scorer = through_json(detach(model))
+    scorer = through_json(model.detach())
     np.testing.assert_array_equal(
         scorer.score(Table.from_input(FRAME[FRAME.columns[::-1]])), model.score(table)
     )
@@ -157,7 +157,7 @@ def test_columns_are_found_by_name_and_unseen_levels_are_missing(engine):
 
 def test_a_dense_table_is_scored_by_a_booster_of_a_sparse_one():
     model, _ = fit(SPARSE, trees())
-    scorer = detach(model)
+    scorer = model.detach()
     dense = Table.from_input(SPARSE.toarray())
     np.testing.assert_array_equal(scorer.score(dense), scorer.score(Table.from_input(SPARSE)))
     with pytest.raises(ValueError, match=", and the model learnt from 6"):
@@ -169,13 +169,13 @@ def test_a_dense_table_is_scored_by_a_booster_of_a_sparse_one():
 def test_rows_of_one_label_leave_a_scorer_that_is_certain(engine, label):
     one = replace(TARGET, labels=np.full(N, label, dtype=np.int32))
     model, table = fit(NUMBERS, trees(), engine, variable=one)
-    scorer = through_json(detach(model))
+    scorer = through_json(model.detach())
     np.testing.assert_array_equal(scorer.score(table), np.eye(2)[[label] * N])
     assert scorer.schema is None
 
 
 def test_an_estimators_own_error_is_a_sentence():
-    scorer = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0])
+    scorer = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach()
     with pytest.raises(ValueError, match="LogisticRegression cannot score these rows: Input X contains inf"):
         scorer.score(Table.from_input(np.full((1, 4), np.inf)))
 
@@ -200,7 +200,7 @@ def test_boosters_of_any_variable_score_alike(X, target, variable):
     kind = LGBMRegressor if variable.kind == "continuous" else LGBMClassifier
     estimator = kind(n_estimators=5, num_leaves=7, min_child_samples=5)
     model, table = fit(X, estimator, variable=variable, target=target, by_content=True)
-    scorer = detach(model)
+    scorer = model.detach()
     assert scorer.n_classes == len(variable.classes)
     assert scorer.sees_target is variable.sees_target
     labels = target.labels if variable.sees_target else None
@@ -220,14 +220,14 @@ def test_estimators_of_any_variable_score_alike(target, variable):
         (linear, SPARSE),
     ):
         model, table = fit(X, estimator, SklearnEngine, variable=variable, target=target)
-        scorer = through_json(detach(model))
+        scorer = through_json(model.detach())
         labels = target.labels if variable.sees_target else None
         np.testing.assert_array_equal(scorer.score(table, labels), model.score(table, labels))
 
 
 @pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])
 def test_a_model_that_sees_the_target_asks_for_it(engine):
-    scorer = detach(fit(NUMBERS, trees(), engine, VARIABLES["three, seeing the target"], target=TARGET)[0])
+    scorer = fit(NUMBERS, trees(), engine, VARIABLES["three, seeing the target"], target=TARGET)[0].detach()
     table = Table.from_input(NUMBERS)
     with pytest.raises(ValueError, match="The model sees the target: pass its labels"):
         scorer.score(table)
@@ -239,19 +239,19 @@ def test_a_model_that_sees_the_target_asks_for_it(engine):
 def test_classes_that_the_rows_lacked_have_no_probability(present):
     labels = np.array(present, dtype=np.int32)[TARGET.labels]
     model, table = fit(NUMBERS, trees(), variable=replace(THREE, labels=labels))
-    scores = through_json(detach(model)).score(table)
+    scores = through_json(model.detach()).score(table)
     np.testing.assert_array_equal(scores, model.score(table))
     (absent,) = {0, 1, 2} - set(present)
     assert not scores[:, absent].any()
     only, _ = fit(NUMBERS, trees(), variable=replace(THREE, labels=np.full(N, 2, dtype=np.int32)))
-    assert through_json(detach(only)).score(table)[0].tolist() == [0.0, 0.0, 1.0]
+    assert through_json(only.detach()).score(table)[0].tolist() == [0.0, 0.0, 1.0]
 
 
 def test_a_booster_must_be_what_it_is_said_to_be():
     parts = {
-        "two classes": detach(fit(NUMBERS, trees())[0]).parts(),
-        "3 classes": detach(fit(NUMBERS, trees(), variable=THREE)[0]).parts(),
-        "numbers": detach(fit(NUMBERS, LGBMRegressor(n_estimators=3), variable=AMOUNT)[0]).parts(),
+        "two classes": fit(NUMBERS, trees())[0].detach().parts(),
+        "3 classes": fit(NUMBERS, trees(), variable=THREE)[0].detach().parts(),
+        "numbers": fit(NUMBERS, LGBMRegressor(n_estimators=3), variable=AMOUNT)[0].detach().parts(),
     }
     for name, (plain, _) in parts.items():
         for other, (_, content) in parts.items():
@@ -275,7 +275,7 @@ def test_a_booster_must_be_what_it_is_said_to_be():
     ids=str,
 )
 def test_classes_and_target_that_do_not_fit_a_booster_are_refused(changes):
-    plain, content = detach(fit(NUMBERS, trees(), variable=THREE)[0]).parts()
+    plain, content = fit(NUMBERS, trees(), variable=THREE)[0].detach().parts()
     with pytest.raises(ValueError, match=r"is broken|is missing"):
         scorer_from(plain | changes, content)
 
@@ -284,13 +284,13 @@ def test_classes_and_target_that_do_not_fit_a_booster_are_refused(changes):
     "changes", [{"n_classes": -1}, {"target": []}, {"target": {"name": "y", "classes": 2}}]
 )
 def test_classes_and_target_that_do_not_fit_an_estimator_are_refused(changes):
-    plain, content = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
+    plain, content = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach().parts()
     with pytest.raises(ValueError, match=r"is broken|must be a mapping"):
         scorer_from(plain | changes, content)
 
 
 def test_the_same_estimator_gives_the_same_bytes():
-    first, second = (detach(fit(FRAME, PIPELINE, SklearnEngine)[0]).parts() for _ in range(2))
+    first, second = (fit(FRAME, PIPELINE, SklearnEngine)[0].detach().parts() for _ in range(2))
     assert first == second
 
 
@@ -300,7 +300,7 @@ def shift(X):
 
 def test_an_estimator_with_code_of_the_users_own_is_not_saved():
     estimator = make_pipeline(FunctionTransformer(shift), LogisticRegression())
-    scorer = detach(fit(NUMBERS, estimator, SklearnEngine)[0])
+    scorer = fit(NUMBERS, estimator, SklearnEngine)[0].detach()
     with pytest.raises(ValueError, match=r"Pipeline cannot be saved: it holds .*shift"):
         scorer.parts()
 
@@ -314,7 +314,7 @@ def test_an_estimator_with_code_of_the_users_own_is_not_saved():
     ],
 )
 def test_an_estimator_must_predict_what_it_is_said_to_predict(estimator, match):
-    plain, _ = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
+    plain, _ = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach().parts()
     content, name = write_estimator(estimator.fit(NUMBERS, Y.astype(int)))
     with pytest.raises(ValueError, match=match):
         scorer_from(plain | {"estimator": name}, content)
@@ -323,7 +323,7 @@ def test_an_estimator_must_predict_what_it_is_said_to_predict(estimator, match):
 
 
 def test_classes_that_are_not_codes_are_refused():
-    plain, _ = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
+    plain, _ = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach().parts()
     for labels in (Y.astype(int) + 1, np.where(Y, "yes", "no")):
         content, _ = write_estimator(LogisticRegression().fit(NUMBERS, labels))
         with pytest.raises(
@@ -336,7 +336,7 @@ def test_names_that_json_cannot_hold_are_refused_when_saved():
     X = FRAME.set_axis([("a", j) for j in range(FRAME.shape[1])], axis=1)
     numbers = make_pipeline(FunctionTransformer(), LogisticRegression())
     with pytest.raises(ValueError, match="names are neither text nor whole numbers"):
-        detach(fit(X.iloc[:, :4], numbers, SklearnEngine)[0]).parts()
+        fit(X.iloc[:, :4], numbers, SklearnEngine)[0].detach().parts()
 
 
 @pytest.mark.parametrize(
@@ -355,13 +355,13 @@ def test_names_that_json_cannot_hold_are_refused_when_saved():
     ids=str,
 )
 def test_parts_of_a_booster_that_do_not_fit_are_refused(changes):
-    plain, content = detach(fit(NUMBERS, trees())[0]).parts()
+    plain, content = fit(NUMBERS, trees())[0].detach().parts()
     with pytest.raises(ValueError, match=r"is broken|is missing|no model of kind|does not take"):
         scorer_from(plain | changes, content)
 
 
 def test_text_that_is_no_booster_of_two_classes_is_refused():
-    plain, content = detach(fit(NUMBERS, trees())[0]).parts()
+    plain, content = fit(NUMBERS, trees())[0].detach().parts()
     for text in (b"", b"tree\nobjective=regression\n\n", content.replace(b"tree", b"bush", 1)):
         with pytest.raises(ValueError, match="not a LightGBM model"):
             scorer_from(plain, text)
@@ -373,7 +373,7 @@ def test_text_that_is_no_booster_of_two_classes_is_refused():
     ids=str,
 )
 def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
-    plain, content = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
+    plain, content = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach().parts()
     with pytest.raises(ValueError, match=r"is broken|is missing"):
         scorer_from(plain | changes, content)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
 
-from fado.engine import Task, detach, engine_class
+from fado.engine import Task, engine_class
 from fado.metrics import Budget, measure
 from fado.models import ChosenModel, Facts, GroupRates
 from fado.tabular import Table, Variable, column_from, group_rows, variable_from
@@ -57,7 +57,7 @@ def facts_of(**changes):
 def chosen(model=None, *, classes=("no", "yes"), weights=True, **changes):
     """A model at the threshold that keeps a false-positive rate of 10 %."""
     model = fitted()[0] if model is None else model
-    scorer = detach(model)
+    scorer = model.detach()
     scores = model.scores if model.scores.ndim == 1 else model.scores[:, 1]
     groups = group_rows([variable_from(column_from("sex", SEX))])
     metrics, _ = measure(LATE, scores, groups.codes, groups.names, max_fpr=0.1)

@@ -13,8 +13,6 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 from tests.models.made import LATE, SEX, N, X, chosen, fitted, stub
 
-from fado.engine import detach
-
 MODEL = chosen()
 LABELS = np.where(LATE, "yes", "no")
 
@@ -142,7 +140,7 @@ def test_what_cannot_be_decided_is_refused_in_a_sentence(call, match):
 
 def test_a_detached_model_keeps_its_line_when_the_first_is_gone():
     model, table = fitted()
-    scorer = detach(model)
+    scorer = model.detach()
     expected = model.score(table)
     del model
     np.testing.assert_array_equal(scorer.score(table), expected)

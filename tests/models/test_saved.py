@@ -21,7 +21,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from tests.models.made import LATE, N, X, chosen, fitted
 
 import fado
-from fado.engine import detach
 from fado.models import Facts, load_model
 from fado.models._saved import SAVED
 
@@ -346,7 +345,7 @@ def test_directories_of_others_with_names_like_temporary_ones_stay(model, tmp_pa
 def test_a_scorer_that_cannot_be_saved_leaves_nothing(tmp_path):
     doubled = make_pipeline(FunctionTransformer(lambda X: 2 * X), LogisticRegression())
     model = chosen(fitted(NUMBERS, doubled)[0])
-    assert detach(fitted(NUMBERS, doubled)[0]).kind == "sklearn"
+    assert fitted(NUMBERS, doubled)[0].detach().kind == "sklearn"
     with pytest.raises(ValueError, match="Pipeline cannot be saved"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())

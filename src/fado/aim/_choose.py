@@ -19,7 +19,7 @@ from fado.aim._curve import Point, Rows, curve_points, decision_scores, point_of
 from fado.aim._folds import Folds, group_predictability, predicted
 from fado.aim._groups import check_both_labels
 from fado.aim._lines import Lines
-from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, detach
+from fado.engine import CombinedScorer, Model, Scorer, StudentScorer
 from fado.metrics import Budget, predicted_positive
 
 LEAST_SEEN = 1 / 3  # of the budget that models must spend on rows they have seen, for their threshold to move
@@ -77,7 +77,7 @@ def aim_scores(store: Folds) -> Aimed:
     chosen = lines.choose(points)
     first, point = points[0], points[chosen]
     moved = point.coefficients
-    label, *groups = map(detach, models or store.fit(groups=not moved.moves_nothing))
+    label, *groups = (model.detach() for model in models or store.fit(groups=not moved.moves_nothing))
     scorer: Scorer = label
     if not moved.moves_nothing:
         scorer = CombinedScorer(label, tuple(groups), moved.negative, moved.positive)
@@ -143,9 +143,10 @@ def aim_student(store: Folds, student: Any) -> Aimed:
     point = points[chosen]
     moved = point.coefficients
     taught = decision_scores(rows, moved)
-    label = scorer = detach(*store.fit(train, groups=False))
+    (model,) = store.fit(train, groups=False)
+    label = scorer = model.detach()
     if not moved.moves_nothing:
-        scorer = StudentScorer(detach(store.fit_student(student, positions, taught, point.threshold)))
+        scorer = StudentScorer(store.fit_student(student, positions, taught, point.threshold).detach())
     scores, validated = scorer.score(table)[:, 1], replace(validated, scores=label.score(table)[:, 1])
     measured = point_of(scores, validated, lines.limits, lines.budget, moved, point.demand)
     return Aimed(

@@ -21,7 +21,7 @@ from fado.aim._choose import Aimed
 from fado.aim._curve import Coefficients, Point, point_of
 from fado.aim._folds import Folds, group_predictability
 from fado.aim._lines import Lines
-from fado.engine import Scorer, detach
+from fado.engine import Scorer
 from fado.metrics import RATIOS, best_first
 
 _CLOSE = 0.01  # above the line, where the search ends
@@ -198,7 +198,7 @@ def aim_weights(store: Folds, max_fits: int) -> Aimed:
                 sample_weight=store.weights(train),
                 untouched=untouched,
             )
-        scorer = detach(store.fit_weighted(weights, train))
+        scorer = store.fit_weighted(weights, train).detach()
         scores = scorer.score(table)[:, 1]
         point = point_of(scores, rows, limits, lines.budget, _shown(log_factors, attribute.n_classes))
         steps.append(_step(log_factors, point, lines))

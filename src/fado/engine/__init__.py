@@ -14,7 +14,6 @@ from fado.engine._lightgbm import default_estimators as default_estimators
 from fado.engine._scorers import CombinedScorer as CombinedScorer
 from fado.engine._scorers import StudentScorer as StudentScorer
 from fado.engine._scorers import combine_probabilities as combine_probabilities
-from fado.engine._scorers import detach as detach
 from fado.engine._scorers import groups_given_labels as groups_given_labels
 from fado.engine._scorers import scorer_from as scorer_from
 from fado.engine._sklearn import SklearnEngine as SklearnEngine

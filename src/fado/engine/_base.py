@@ -64,7 +64,10 @@ class Schema:
         every = range(table.n_columns)
         read = set() if table.is_sparse else every if read is None else set(read)
         columns = (table.column(j) if j in read else None for j in every)
-        levels = (None if own is None or own.levels is None else own.frequent_levels() for own in columns)
+        levels = (
+            None if column is None or column.levels is None else column.frequent_levels()
+            for column in columns
+        )
         return cls(tuple(table.names), tuple(levels), table.is_named)
 
     def find(self, table: Table, needed: Collection[int]) -> list[int | None]:
@@ -159,13 +162,6 @@ class Task:
     weights: npt.NDArray[np.floating[Any]] | None = None
     scored_target: LabelArray | None = None
 
-    def __post_init__(self) -> None:
-        if self.weights is not None and len(self.weights) != len(self.rows):
-            raise ValueError(
-                f"`weights` must have one entry per entry of `rows`, got {len(self.weights)} for "
-                f"{len(self.rows)} rows."
-            )
-
 
 class Watch(Protocol):
     """Observes the growing trees.
@@ -191,7 +187,7 @@ class Model(Protocol):
 
     @property
     def scores(self) -> Floats:
-        """The scores of the rows that the task asked for."""
+        """The scores of the rows that the task names."""
 
     @property
     def gains(self) -> Floats | None:
@@ -211,7 +207,7 @@ class Model(Protocol):
             if either table has no names, by position. New levels are missing.
         target : ndarray, optional
             The target's labels of the rows, for models that see the target. Rows of another table need them;
-            for those of the engine's own table they replace its labels.
+            for those of the engine's table they replace its labels.
 
         Raises
         ------
@@ -226,7 +222,7 @@ class Model(Protocol):
 class Scorer(Protocol):
     """A model without the rows that it learnt from: small, and it may be pickled.
 
-    `fado.engine.detach` makes it from a model, `fado.engine.scorer_from` from its parts.
+    `Model.detach` makes it, and `fado.engine.scorer_from` makes it from its parts.
     """
 
     @property

@@ -26,29 +26,22 @@ _OF_MISSING = re.compile(r"\bnans?\b|missing|\bnull\b", re.IGNORECASE)  # in the
 def form_for(estimator: Any, *, sparse: bool) -> Form:
     """Select what an estimator sees.
 
-    A pipeline gets the user's own columns, since it may select them by name. A LightGBM estimator gets
+    A pipeline gets the user's columns, since it may select them by name. A LightGBM estimator gets
     categorical columns. Any other estimator gets numbers, with one indicator per level of a string or
     categorical column. A sparse matrix stays one.
     """
     if sparse:
         return "sparse"
-    if _picks_columns(estimator):
+    from sklearn.pipeline import Pipeline
+
+    if any(isinstance(part, Pipeline) for part in (estimator, *estimator.get_params(deep=True).values())):
         return "frame"
     return "categories" if is_lightgbm(estimator) else "numbers"
 
 
 def is_lightgbm(estimator: Any) -> bool:
-    """Return whether an estimator is one of LightGBM's own."""
+    """Return whether an estimator is one of LightGBM's."""
     return type(estimator).__module__.startswith("lightgbm.")
-
-
-def _picks_columns(estimator: Any) -> bool:
-    """Return whether an estimator is, or wraps, a pipeline, which may select its columns by name."""
-    from sklearn.pipeline import Pipeline
-
-    return isinstance(estimator, Pipeline) or any(
-        isinstance(value, Pipeline) for value in estimator.get_params(deep=True).values()
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +56,7 @@ class Layout:
     def lay_out(self, table: Table) -> Any:
         """Lay out a table with the same columns."""
         import pandas as pd
+        import scipy.sparse
 
         places = self.schema.find(table, self.kept)
         if table.is_sparse is not (self.form == "sparse"):
@@ -70,22 +64,36 @@ class Layout:
                 "Models of a sparse matrix score sparse matrices only, and others none: convert."
             )
         if self.form == "sparse":
-            return _as_csr(table.source[:, list(self.kept)])
+            return scipy.sparse.csr_matrix(table.source[:, list(self.kept)])  # LightGBM warns of other forms
         if self.form == "frame":
             frame: Any = table.to_pandas()
             chosen = frame.iloc[:, [places[j] for j in self.kept]]
             return chosen.set_axis(self.names, axis=1).reset_index(drop=True)
         if self.form == "columns":
-            read = {j: self._as_learnt(table, j, places[j]).to_pandas() for j in self.kept}
+            read = {}
+            for j in self.kept:  # of the kind that the estimator learnt from, with any levels
+                place = places[j]
+                column = None if place is None else table.column(place)
+                if column is None or (column.levels is None) is not (self.schema.levels[j] is None):
+                    column = self.schema.column(table, j, place)
+                read[j] = column.to_pandas()
             return pd.DataFrame(read).set_axis(self.names, axis=1)
         columns = [self.schema.column(table, j, places[j]) for j in self.kept]
         if self.form == "categories":
-            return pd.DataFrame({f"f{j}": _categorical(column) for j, column in enumerate(columns)})
+            return pd.DataFrame(
+                {
+                    f"f{j}": column.numbers()
+                    if column.levels is None
+                    else pd.Categorical.from_codes(column.codes(), pd.RangeIndex(len(column.levels)))
+                    for j, column in enumerate(columns)
+                }
+            )
         return one_hot(columns) if columns else np.empty((table.n_rows, 0))
 
     def with_target(self, features: Any, target: Variable) -> Any:
         """Add the target of rows that were laid out: itself, or an indicator for each of many classes."""
         import pandas as pd
+        import scipy.sparse
 
         labels = target.labels.astype(np.float64)
         columns = {target.name: labels}
@@ -96,9 +104,7 @@ class Layout:
             }
         values = np.column_stack(list(columns.values()))
         if self.form == "sparse":
-            import scipy.sparse
-
-            return _as_csr(scipy.sparse.hstack([features, values]))
+            return scipy.sparse.csr_matrix(scipy.sparse.hstack([features, values]))
         if self.form == "numbers":
             return np.column_stack([features, values])
         if self.form == "categories":
@@ -107,13 +113,6 @@ class Layout:
             taken = set(map(str, features.columns))
             names = [f"{name} (target)" if name in taken else name for name in columns]
         return pd.concat([features, pd.DataFrame(values, features.index, names)], axis=1)
-
-    def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
-        """Return a column of the kind that the estimator learnt from, with any levels."""
-        own = None if place is None else table.column(place)
-        if own is not None and (own.levels is None) is (self.schema.levels[j] is None):
-            return own
-        return self.schema.column(table, j, place)
 
 
 def layout_for(form: Form, table: Table, excluded: frozenset[int]) -> Layout:
@@ -143,21 +142,6 @@ def _most_frequent(column: Column) -> tuple[str, ...]:
     return tuple(levels[code] for code in kept)
 
 
-def _as_csr(matrix: Any) -> Any:
-    """Return a sparse matrix in the one form that LightGBM does not warn about."""
-    import scipy.sparse
-
-    return scipy.sparse.csr_matrix(matrix)
-
-
-def _categorical(column: Column) -> Any:
-    import pandas as pd
-
-    if column.levels is None:
-        return column.numbers()
-    return pd.Categorical.from_codes(column.codes(), categories=pd.RangeIndex(len(column.levels)))
-
-
 class MissingValuesError(ValueError):
     """An estimator was given missing values, which it does not take."""
 
@@ -168,8 +152,17 @@ def explaining_missing(estimator: Any, layout: Layout, features: Any) -> Abstrac
 
 
 def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManager[None]:
-    """Do the same for an estimator that gets a user's own table."""
-    return _explaining(estimator, lambda: _names_with_missing(Table.from_input(X)))
+    """Do the same for an estimator that gets a user's table as it is."""
+
+    def names() -> list[str]:
+        table = Table.from_input(X)
+        if table.is_sparse:
+            missing = _with_missing(table.source)
+        else:
+            missing = np.array([np.isnan(column.numbers()).any() for column in table.columns])
+        return [table.names[j] for j in np.flatnonzero(missing)]
+
+    return _explaining(estimator, names)
 
 
 @contextmanager
@@ -197,24 +190,14 @@ def _explaining(estimator: Any, find_columns: Callable[[], list[str]]) -> Iterat
         ) from error
 
 
-def _names_with_missing(table: Table) -> list[str]:
-    """Name the columns of a user's table that have missing values."""
-    if table.is_sparse:
-        found = np.flatnonzero(_with_missing(table.source)).tolist()
-    else:
-        found = [j for j in range(table.n_columns) if np.isnan(table.column(j).numbers()).any()]
-    return [table.names[j] for j in found]
-
-
 def _columns_with_missing(layout: Layout, features: Any) -> list[str]:
     """Find the columns of the table with missing values that the estimator saw."""
     missing = _with_missing(features)
     if layout.form == "numbers":  # one for a column of numbers, one for each level of another
         widths = [len(levels) if (levels := layout.schema.levels[j]) is not None else 1 for j in layout.kept]
-        found = [missing[start:stop].any() for start, stop in pairwise(np.cumsum([0, *widths]))]
-    else:
-        found = missing[: len(layout.kept)].tolist()
-    return [layout.schema.names[j] for j, has_some in zip(layout.kept, found, strict=True) if has_some]
+        missing = np.array([missing[start:end].any() for start, end in pairwise(np.cumsum([0, *widths]))])
+    kept = np.array(layout.kept)[missing[: len(layout.kept)]]
+    return [layout.schema.names[j] for j in kept]
 
 
 def _with_missing(features: Any) -> npt.NDArray[np.bool_]:
@@ -222,5 +205,5 @@ def _with_missing(features: Any) -> npt.NDArray[np.bool_]:
     if hasattr(features, "tocoo"):
         matrix = features.tocoo()
         return np.bincount(matrix.col[np.isnan(matrix.data)], minlength=features.shape[1]) > 0
-    found = features.isna().to_numpy() if hasattr(features, "isna") else np.isnan(features)
-    return np.asarray(found.any(axis=0))
+    missing = features.isna().to_numpy() if hasattr(features, "isna") else np.isnan(features)
+    return np.asarray(missing.any(axis=0))

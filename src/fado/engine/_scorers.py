@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from fado._typing import Floats
-from fado.engine._base import ConstantScorer, LabelArray, Model, Schema, Scorer, of_both_classes
+from fado.engine._base import ConstantScorer, LabelArray, Schema, Scorer, of_both_classes
 from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
@@ -50,8 +50,8 @@ def combine_probabilities(
     scores: Floats = np.log(p) - np.log1p(-p)
     for label, given in enumerate((negative_coefficients, positive_coefficients)):
         sums = np.ones(len(p))
-        for own, counted in zip(groups, given, strict=True):
-            sums += own[label] @ counted
+        for probabilities, counted in zip(groups, given, strict=True):
+            sums += probabilities[label] @ counted
         scores += (1 if label else -1) * np.log(np.maximum(sums, _LEAST))
     return scores
 
@@ -103,19 +103,19 @@ class CombinedScorer:
 
     def score(self, table: Table, target: LabelArray | None = None) -> Floats:
         """Score rows with all models."""
-        known = [groups_given_labels(own, table) for own in self.groups]
+        known = [groups_given_labels(scorer, table) for scorer in self.groups]
         label = self.label.score(table)[:, 1]
         return of_both_classes(expit(combine_probabilities(label, known, self.negative, self.positive)))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Return the coefficients and the models' plain parts, and their contents one after the other."""
-        parts = [own.parts() for own in (self.label, *self.groups)]
+        parts = [scorer.parts() for scorer in (self.label, *self.groups)]
         plain = {
             "kind": self.kind,
-            "models": [own for own, _ in parts],
+            "models": [model for model, _ in parts],
             "sizes": [len(content) for _, content in parts],
-            "negative": [own.tolist() for own in self.negative],
-            "positive": [own.tolist() for own in self.positive],
+            "negative": [numbers.tolist() for numbers in self.negative],
+            "positive": [numbers.tolist() for numbers in self.positive],
         }
         return plain, b"".join(content for _, content in parts)
 
@@ -127,23 +127,29 @@ class CombinedScorer:
             isinstance(models, list)
             and isinstance(sizes, list)
             and len(models) == len(sizes) >= 2
-            and all(isinstance(own, Mapping) and own.get("kind") not in _OF_SEVERAL for own in models)
+            and all(isinstance(model, Mapping) and model.get("kind") in _SINGLE for model in models)
             and all(type(size) is int and size >= 0 for size in sizes)
             and sum(sizes) == len(content)
         ):
             raise ValueError("The description of the combined models is broken.")
         ends = np.cumsum(sizes).tolist()
         label, *groups = (
-            scorer_from(own, content[end - size : end])
-            for own, size, end in zip(models, sizes, ends, strict=True)
+            scorer_from(model, content[end - size : end])
+            for model, size, end in zip(models, sizes, ends, strict=True)
         )
-        negative, positive = (
-            _coefficients(plain.get(name), [own.n_classes for own in groups])
-            for name in ("negative", "positive")
-        )
+        coefficients = []
+        for name in ("negative", "positive"):
+            lists: Any = plain.get(name)
+            are_lists = isinstance(lists, list) and all(isinstance(each, list) for each in lists)
+            if not are_lists or [len(each) for each in lists] != [group.n_classes for group in groups]:
+                raise ValueError("There must be one coefficient for each group of each attribute.")
+            numbers = [number for each in lists for number in each]
+            if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+                raise ValueError("The coefficients of groups must be finite numbers.")
+            coefficients.append(tuple(np.array(each, dtype=np.float64) for each in lists))
         if label.n_classes != 2 or label.sees_target:
             raise ValueError("The model of the label must be of two classes and see features alone.")
-        return cls(label, tuple(groups), negative, positive)
+        return cls(label, tuple(groups), *coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,28 +185,17 @@ class StudentScorer:
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> StudentScorer:
         """Read what `parts` returned."""
-        own = plain.get("model")
-        if not isinstance(own, Mapping) or own.get("kind") in _OF_SEVERAL:
+        model = plain.get("model")
+        if not isinstance(model, Mapping) or model.get("kind") not in _SINGLE:
             raise ValueError("The description of the model that learnt scores is broken.")
-        student = scorer_from(own, content)
+        student = scorer_from(model, content)
         if student.n_classes != 0 or student.sees_target:
             raise ValueError("The model that learnt scores must be one of numbers that sees features alone.")
         return cls(student)
 
 
-def _coefficients(told: Any, sizes: list[int]) -> tuple[Floats, ...]:
-    """Read the coefficients of each attribute's groups."""
-    if not isinstance(told, list) or [len(own) if isinstance(own, list) else -1 for own in told] != sizes:
-        raise ValueError("There must be one coefficient for each group of each attribute.")
-    if not all(type(number) in (int, float) and math.isfinite(number) for own in told for number in own):
-        raise ValueError("The coefficients of groups must be finite numbers.")
-    return tuple(np.array(own, dtype=np.float64) for own in told)
-
-
-_OF_SEVERAL: dict[str, Any] = {own.kind: own for own in (CombinedScorer, StudentScorer)}
-_KINDS: dict[str, Any] = {
-    own.kind: own for own in (LightGBMScorer, SklearnScorer, ConstantScorer)
-} | _OF_SEVERAL
+_SINGLE: dict[str, Any] = {scorer.kind: scorer for scorer in (LightGBMScorer, SklearnScorer, ConstantScorer)}
+_KINDS: dict[str, Any] = {**_SINGLE, "combined": CombinedScorer, "student": StudentScorer}
 
 
 def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
@@ -219,32 +214,6 @@ def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
     kind = plain.get("kind")
     if kind not in _KINDS:
         raise ValueError(f"There is no model of kind {kind!r}: it must be one of {', '.join(_KINDS)}.")
-    told = {name: own for name, own in plain.items() if name != "kind"}
-    scorer: Scorer = _KINDS[kind].from_parts(told, content)
+    parts = {name: part for name, part in plain.items() if name != "kind"}
+    scorer: Scorer = _KINDS[kind].from_parts(parts, content)
     return scorer
-
-
-def detach(model: Model) -> Scorer:
-    """Return all of a model that scoring rows needs, without the rows that it learnt from.
-
-    Parameters
-    ----------
-    model : Model
-        What `Engine.fit` returned.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lightgbm import LGBMClassifier
-    >>> from fado.engine import LightGBMEngine, Task, detach
-    >>> from fado.tabular import Table, Variable
-    >>> table = Table.from_input(np.arange(100.0)[:, None])
-    >>> labels = np.repeat([0, 1], 50).astype(np.int32)
-    >>> large = Variable("y", "classes", labels, ("no", "yes"))
-    >>> task = Task(LGBMClassifier(n_estimators=5), large, np.arange(100), seed=0)
-    >>> scorer = detach(LightGBMEngine(table).fit(task))
-    >>> scorer.score(Table.from_input([[7.0], [93.0]])).round(2)
-    array([[0.7, 0.3],
-           [0.3, 0.7]])
-    """
-    return model.detach()

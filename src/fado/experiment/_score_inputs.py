@@ -17,7 +17,6 @@ from fado.engine import (
     Scorer,
     Task,
     default_estimators,
-    detach,
     groups_given_labels,
 )
 from fado.experiment._data import DataPart
@@ -160,7 +159,7 @@ class ScoreInputs:
         tasks = [Task(estimator, group, rows, self._seed, rows[:1], self._weights_of(rows)) for rows in parts]
         engine = LightGBMEngine(table, self._target)
         engine.prepare(tasks)
-        return [detach(engine.fit(task)) for task in tasks]
+        return [engine.fit(task).detach() for task in tasks]
 
     @property
     def _target(self) -> Variable:
@@ -199,7 +198,7 @@ class ScoreInputs:
             default_student(estimator), target, rows, self._seed, self._evaluation.table, sample_weight
         )
         model = fit(task)
-        return detach(model), model.scores
+        return model.detach(), model.scores
 
     def _weights_of(self, rows: Integers) -> npt.NDArray[np.float32] | None:
         weights = self._training.weights

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from fado._typing import Bools, Floats
-from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
+from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, engine_class
 from fado.execution import tell
 from fado.experiment._config import Config, EvaluationConfig, ratio_name
 from fado.experiment._data import ComparedGroups, Data
@@ -392,7 +392,7 @@ class Trainer:
         model = self.fitted(trial)
         scores = _of_positives(model.scores)
         if not trial.changes_scores:
-            return detach(model), scores
+            return model.detach(), scores
         with _ONE_THREAD:
             rows, intervention = self._evaluated(trial, scores, None), self._intervention(trial)
             scorer, scores = intervention.scorer(rows), intervention.rescore(rows)
@@ -410,7 +410,7 @@ class Trainer:
                 scores,
                 self._model(trial),
                 lambda task: self._fit(task, self._stop),
-                lambda: detach(self.fitted(trial.untouched())),
+                lambda: self.fitted(trial.untouched()).detach(),
                 needs_group=needs_group,
             )
 

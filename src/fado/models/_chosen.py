@@ -41,7 +41,7 @@ class ChosenModel:
     Parameters
     ----------
     scorer : Scorer
-        The fitted model, from `fado.engine.detach`.
+        The fitted model, from `fado.engine.Model.detach`.
     classes : tuple
         The negative and the positive label: text, whole numbers, numbers or booleans.
     threshold : float
@@ -96,14 +96,14 @@ class ChosenModel:
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from fado.engine import SklearnEngine, Task, detach
+    >>> from fado.engine import SklearnEngine, Task
     >>> from fado.metrics import Budget
     >>> from fado.models import ChosenModel, Facts
     >>> from fado.tabular import Table, Variable
     >>> X = np.linspace(-1, 1, 200)[:, None]
     >>> late = Variable("y", "classes", (X[:, 0] > 0).astype(np.int32), ("in time", "late"))
     >>> task = Task(LogisticRegression(), late, np.arange(200), seed=0)
-    >>> scorer = detach(SklearnEngine(Table.from_input(X)).fit(task))
+    >>> scorer = SklearnEngine(Table.from_input(X)).fit(task).detach()
     >>> facts = Facts(target="payment", protected=["sex"], ratio="fpr_ratio", at_least=0.8,
     ...               budget=Budget("threshold", 0.6), reached=True)
     >>> model = ChosenModel(scorer, classes=("in time", "late"), threshold=0.6, metrics={}, facts=facts)

@@ -29,7 +29,6 @@ from fado.engine import (
     Model,
     SklearnEngine,
     Task,
-    detach,
 )
 from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
 from fado.tabular import Problem, Variable
@@ -260,7 +259,7 @@ def _learn(fit: Fit, shared: _Shared, stop: threading.Event | None) -> FitResult
     return FitResult(
         *row_statistics(variable, model.scores, variable.labels[scored], training_mean),
         model.gains,
-        KeptModel(fit.bag.number, detach(model), training_mean) if shared.keep_models else None,
+        KeptModel(fit.bag.number, model.detach(), training_mean) if shared.keep_models else None,
         probabilities,
         () if curve is None else curve.losses,
     )
