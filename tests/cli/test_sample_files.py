@@ -90,7 +90,7 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(files, tmp_pa
         ("sample", ("--out", "s", "--memory", "2MB"), "`--memory` of 2.0 MB is too small"),
         ("sample", ("--out", "s", "--protected", "id"), "none of 'id', which `--protected` asks for"),
         ("reweigh", ("--out", "s", "--positive", "maybe"), "must be one of the labels 'no' and 'yes'"),
-        ("reweigh", ("--out", "s", "--values", "none"), "`--values` names"),
+        ("reweigh", ("--out", "s", "--values", "none"), "There is no file or directory"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(files, tmp_path, command, more, sentence):

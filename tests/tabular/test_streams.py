@@ -242,7 +242,7 @@ TEXT = pa.large_string()
 def scan_levels(source, most_rows):
     collector = LevelsCollector(source.schema)
     for part in source.parts(most_rows):
-        for block in source.blocks(part, most_rows=most_rows):
+        for block in source.blocks(part, None, most_rows):
             collector.add(block)
     return collector.levels()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,7 +157,7 @@ def explore_files(
     check_min_group_size(min_group_size)
     check_retraining(retrain, estimator)
     bound = memory_bound(memory)
-    valuation = _open_values(values)
+    valuation = values if isinstance(values, Valuation) else read_lazily(values)
     source = open_source(paths)
     roles = read_roles(
         source.schema, target, protected, drop=drop, weight=weight, group_names=group_names, unknown=unknown
@@ -235,20 +234,6 @@ class Sampled(NamedTuple):
         return rows, positive / rows if self.has_positive else None
 
 
-def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
-    if isinstance(values, Valuation):
-        return values
-    path = Path(values)
-    if not path.exists():
-        raise ValueError(f"There is no file or directory {str(path)!r}.")
-    if not path.is_dir() and path.suffix.lower() != ".parquet":
-        raise ValueError(
-            "`values` of a table in files must be a directory of parts or end in .parquet, as `fado value` "
-            f"writes them, got {str(path)!r}."
-        )
-    return read_lazily(path)
-
-
 def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> None:
     """Refuse values of other attributes, another number of rows, or another target."""
     check_variables("values", valuation, roles.names[1:], "protected")
@@ -267,23 +252,19 @@ def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> Non
 
 def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -> None:
     """Refuse a memory limit that a row group and the sample do not fit into."""
-    costs = reading_costs(source, roles.needed)
+    costs, n_features = reading_costs(source, roles.needed), len(roles.features)
     all_rows = source.about_rows if source.n_rows is not None else 2 * source.about_rows
-    texts = [name for name in roles.features if pa.types.is_large_string(source.schema.field(name).type)]
+    n_texts = sum(pa.types.is_large_string(source.schema.field(name).type) for name in roles.features)
     one = (
-        _TIMES_ITS_COLUMNS * costs.row
-        + _OF_A_TEXT * len(texts)
-        + _OF_A_VARIABLE * len(roles.names)
-        + _OF_A_ROW
+        _TIMES_ITS_COLUMNS * costs.row + _OF_A_TEXT * n_texts + _OF_A_VARIABLE * len(roles.names) + _OF_A_ROW
     )
     rows = min(sample_rows, all_rows)
-    searched = _OF_A_SEARCHED_CELL * len(roles.features) * min(rows, _MOST_SEARCHED)
+    searched = _OF_A_SEARCHED_CELL * n_features * min(rows, _MOST_SEARCHED)
     least = round(costs.unit + searched + rows * one)
-    if least <= memory:
-        return
-    fitting = int((memory - costs.unit - searched) / one)
-    fewer = f", or `sample_rows={fitting}`" if fitting > 0 else ""
-    raise costs.too_small(memory, least, f" for `sample_rows={sample_rows:,}`", fewer)
+    if least > memory:
+        fitting = int((memory - costs.unit - searched) / one)
+        fewer = f", or `sample_rows={fitting}`" if fitting > 0 else ""
+        raise costs.too_small(memory, least, f" for `sample_rows={sample_rows:,}`", fewer)
 
 
 def read_sample(

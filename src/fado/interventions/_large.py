@@ -95,7 +95,7 @@ def sample_files(
     The result is the same as in memory with the same rows, values and seed.
 
     The table is read twice: first the columns that are named here, then all columns of the rows that are
-    written. While the intervention decides, about 18 bytes per row are in memory: labels, groups, utilities,
+    written. While the intervention decides, about 20 bytes per row are in memory: labels, groups, utilities,
     an order drawn at random and which rows stay. With `weight` it is 40; a custom intervention may take 80.
     If `memory` is too small for that, an error states how much is needed. A custom `utility` gets the values
     of all rows at once, and is refused if `memory` is too small for them.
@@ -218,7 +218,7 @@ def reweigh_files(
     """Reweigh the rows of a table in files, and write the weights.
 
     The weights are the same as in memory. The table is read once, and only the columns that are named here.
-    About 18 bytes per row are in memory, 27 with `weight`; a custom intervention may take 80.
+    About 20 bytes per row are in memory, 28 with `weight`; a custom intervention may take 80.
 
     Parameters
     ----------
@@ -352,6 +352,7 @@ def _decide(
     else:
         factors = np.zeros(n_rows, dtype=np.bool_ if chosen.weights is None else np.float64)
         factors[chosen.rows] = True if chosen.weights is None else chosen.weights
+    del chosen  # which may hold a position of every row
     least = getattr(intervention, "min_group_size", 0)
     return source, factors, change_of(roles.names[1:], labels, groups, weights, factors, least)
 
@@ -449,13 +450,9 @@ def _check_room(source: Source, roles: Roles, intervention: BaseIntervention, bo
         written = costs.unit + 2 * _COPIES * _row_group_rows(source.schema) * costs.row + _ENCODING
         reading = max(reading, written)
     least = round(reading) + n_rows * row_bytes
-    if reading > bound:
-        raise costs.too_small(bound, least)
     if least > bound:
-        raise ValueError(
-            f"`memory` of {format_memory(bound)} is too small to decide on {n_rows:,} rows at once, which "
-            f"takes about {row_bytes} bytes of each: the least that works is {-(-least // 10**6):,} MB."
-        )
+        what = f" to decide on {n_rows:,} rows at once, which takes about {row_bytes} bytes of each"
+        raise costs.too_small(bound, least, what)
 
 
 def _row_group_rows(schema: pa.Schema) -> int:

@@ -29,7 +29,7 @@ class _BaseReweigher(BaseIntervention):
     """Shared by the reweighers: every row is kept, and small groups have no cells."""
 
     changes = "weights"
-    _row_bytes = 18, 27
+    _row_bytes = 20, 28
 
     min_group_size: int
     sample_weight_: Floats
@@ -253,11 +253,11 @@ class UtilityAwareReweigher(_BaseReweigher):
             weights = self._unscaled(utilities)
         del utilities
         if self.prevalence_correction > 0:
-            logs = self._corrected_logs(weights, labels, groups, sample_weight)
+            weights = self._corrected_logs(weights, labels, groups, sample_weight)
             if self.normalize:
-                logs -= logs.max()
+                weights -= weights.max()
             with np.errstate(over="ignore"):
-                weights = np.exp(logs, out=logs)
+                np.exp(weights, out=weights)
             if not np.isfinite(weights).all() or not weights.any():
                 raise ValueError("The weights are too large or too small for a float: set `normalize=True`.")
         weights = mean_one(weights) if self.normalize else weights

@@ -305,7 +305,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     """Base class of the samplers: the negatives of least utility are dropped first."""
 
     _sampling_type = "clean-sampling"
-    _row_bytes = 18, 40
+    _row_bytes = 20, 40
     __metadata_request__fit_resample: ClassVar = REQUESTS
     sample_indices_: npt.NDArray[np.integer[Any]]
     sampling_strategy_: dict[Any, int]

@@ -305,47 +305,37 @@ def data_files(paths: Paths) -> list[Path]:
 
 
 def _meant_by(name: str) -> list[Path]:
-    """List the files that one path or pattern matches."""
+    """List the files that one path or pattern matches; leave out those of other endings, with a warning."""
     path = Path(name)
     if path.is_dir():
-        return _of_directory(path)
-    if path.exists():
+        inside = [file for file in path.iterdir() if not _is_hidden(file.name)]
+        folders = sorted(file.name for file in inside if file.is_dir())
+        if folders:
+            raise ValueError(
+                f"{name!r} has directories inside it ({list_names([repr(folder) for folder in folders])}): "
+                f"name the files with a pattern, for example {str(path / '*' / '*.parquet')!r}."
+            )
+        nothing = f"The directory {name!r} has no file that ends in .csv or .parquet."
+    elif path.exists():
         return [path]
-    if not is_pattern(name):
+    elif is_pattern(name):
+        fixed = _fixed_parts(path)
+        matches = Path(*path.parts[:fixed]).glob(str(Path(*path.parts[fixed:])))
+        inside = [match for match in matches if not any(map(_is_hidden, match.parts[fixed:]))]
+        nothing = f"{name!r} matches no file that ends in .csv or .parquet."
+    else:
         raise ValueError(f"There is no file or directory {name!r}.")
-    fixed = _fixed_parts(path)
-    matches = Path(*path.parts[:fixed]).glob(str(Path(*path.parts[fixed:])))
-    shown = [match for match in matches if not any(map(_is_hidden, match.parts[fixed:]))]
-    files = _of_known_endings(name, [match for match in shown if match.is_file()])
-    files += [file for folder in shown if folder.is_dir() for file in _of_directory(folder)]
-    if not files:
-        raise ValueError(f"{name!r} matches no file that ends in .csv or .parquet.")
-    return files
-
-
-def _of_directory(folder: Path) -> list[Path]:
-    inside = [path for path in folder.iterdir() if not _is_hidden(path.name)]
-    folders = sorted(path.name for path in inside if path.is_dir())
-    if folders:
-        raise ValueError(
-            f"{str(folder)!r} has directories inside it ({list_names([repr(name) for name in folders])}): "
-            f"name the files with a pattern, for example {str(folder / '*' / '*.parquet')!r}."
-        )
-    files = _of_known_endings(str(folder), [path for path in inside if path.is_file()])
-    if not files:
-        raise ValueError(f"The directory {str(folder)!r} has no file that ends in .csv or .parquet.")
-    return files
-
-
-def _of_known_endings(name: str, files: list[Path]) -> list[Path]:
-    """Leave out files of other endings, with a warning."""
-    known = [path for path in files if path.suffix.lower() in ENDINGS]
-    others = sorted(path.name for path in files if path.suffix.lower() not in ENDINGS)
+    found = [file for file in inside if file.is_file()]
+    known = [file for file in found if file.suffix.lower() in ENDINGS]
+    others = sorted(file.name for file in found if file.suffix.lower() not in ENDINGS)
     if known and others:
         warn_user(
             f"{list_names([repr(other) for other in others])} of {name!r} are left out: only files that end "
             "in .csv or .parquet are read."
         )
+    known += [file for folder in inside if folder.is_dir() for file in _meant_by(str(folder))]
+    if not known:
+        raise ValueError(nothing)
     return known
 
 
@@ -366,23 +356,18 @@ def reader_of(paths: Paths, out: Path) -> str | None:
     >>> reader_of(["in/a.csv", "data/*"], Path("data/values")), reader_of("data/*", Path("data/_values"))
     ('data/*', None)
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return next((os.fspath(name) for name in given if _would_read(Path(name), out.resolve())), None)
-
-
-def _would_read(given: Path, out: Path) -> bool:
-    """Return whether a directory or pattern matches a path, its directory, or files in it."""
-    fixed = len(given.parts) if given.exists() else _fixed_parts(given)
-    base, patterns = Path(*given.parts[:fixed]).resolve(), given.parts[fixed:]
-    if not out.is_relative_to(base) or any(map(_is_hidden, out.relative_to(base).parts)):
-        return False
-    inside = out.relative_to(base).parts
-    return any(_fits(names, patterns) for names in (inside[:-1], inside, (*inside, "part-00000.parquet")))
-
-
-def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    if not patterns:
-        return not names
-    if patterns[0] == "**":
-        return any(_fits(names[skipped:], patterns[1:]) for skipped in range(len(names) + 1))
-    return bool(names) and fnmatchcase(names[0], patterns[0]) and _fits(names[1:], patterns[1:])
+    for name in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        given = Path(name)
+        fixed = len(given.parts) if given.exists() else _fixed_parts(given)
+        base, pattern = Path(*given.parts[:fixed]).resolve(), "/".join(given.parts[fixed:])
+        if not out.resolve().is_relative_to(base):
+            continue
+        inside = out.resolve().relative_to(base).parts
+        if any(map(_is_hidden, inside)):
+            continue
+        # a pattern may match the output, its directory, or files in it
+        for parts in (inside[:-1], inside, (*inside, "part-00000.parquet")):
+            as_deep = "**" in pattern or len(parts) == len(given.parts) - fixed
+            if as_deep and fnmatchcase("/".join(parts), pattern.replace("**/", "*")):
+                return os.fspath(name)
+    return None

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.types as kinds
 
-from fado._messages import closest_names, list_names
+from fado._messages import list_names
 from fado.tabular import _files
 from fado.tabular._column import is_text
 from fado.tabular._table import named_index, without_index
@@ -139,31 +139,25 @@ class Source:
 
         A part has at most `most_rows`, unless a single row group has more.
         """
-        parts: list[SourcePart] = []
-        first: int | None = 0
-
-        def add(file: SourceFile, row_groups: range | None, n_rows: int | None) -> None:
-            nonlocal first
-            parts.append(SourcePart(len(parts), file, row_groups, first, n_rows))
-            first = None if first is None or n_rows is None else first + n_rows
-
+        pieces: list[tuple[SourceFile, range | None, int | None]] = []
         for file in self.files:
             if file.form is not None:
-                add(file, None, file.n_rows)
+                pieces.append((file, None, file.n_rows))
             start = n_rows = 0
-            for place, size in enumerate(file.row_groups):
+            for place, size in enumerate([*file.row_groups, most_rows + 1]):  # the last is after the end
                 if n_rows and n_rows + size > most_rows:
-                    add(file, range(start, place), n_rows)
+                    pieces.append((file, range(start, place), n_rows))
                     start, n_rows = place, 0
                 n_rows += size
-            if n_rows:
-                add(file, range(start, len(file.row_groups)), n_rows)
+        parts: list[SourcePart] = []
+        first: int | None = 0
+        for number, (file, row_groups, rows) in enumerate(pieces):
+            parts.append(SourcePart(number, file, row_groups, first, rows))
+            first = None if first is None or rows is None else first + rows
         return tuple(parts)
 
-    def blocks(
-        self, part: SourcePart, columns: Sequence[str] | None = None, most_rows: int | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of a part, block by block, in the types of the whole table.
+    def blocks(self, part: SourcePart, columns: Sequence[str] | None, most_rows: int) -> Iterator[pa.Table]:
+        """Yield the rows of a part in blocks of one size, in the types of the whole table.
 
         Only one block is in memory at a time.
 
@@ -171,18 +165,14 @@ class Source:
         ----------
         part : SourcePart
             One of `parts`.
-        columns : sequence of str, optional
+        columns : sequence of str or None
             The columns to read, returned in the order of the schema. None reads all.
-        most_rows : int, optional
-            The size of every block but the last. None reads row groups, or blocks of a CSV file.
+        most_rows : int
+            The size of every block but the last.
         """
         schema, file = self.schema, part.file
         if columns is not None:
-            wanted, names = set(columns), set(schema.names)
-            for name in columns:
-                if name not in names:
-                    raise ValueError(f"There is no column {name!r}" + closest_names(name, schema.names))
-            schema = pa.schema([field for field in schema if field.name in wanted])
+            schema = pa.schema([schema.field(name) for name in schema.names if name in set(columns)])
         try:
             state = file.path.stat()
         except OSError as error:
@@ -194,14 +184,12 @@ class Source:
         else:
             tables = _parquet_blocks(part, schema.names, most_rows)
         united = (_as_united(file.path, table, schema) for table in tables if table.num_rows)
-        yield from united if most_rows is None else in_blocks(united, most_rows)
+        yield from in_blocks(united, most_rows)
 
     def rows(self, columns: Sequence[str] | None, block_rows: int) -> Iterator[pa.Table]:
         """Yield all rows in blocks of one size, across files and row groups."""
-        parts = self.parts(1)
-        yield from in_blocks(
-            (block for part in parts for block in self.blocks(part, columns, block_rows)), block_rows
-        )
+        blocks = (block for part in self.parts(1) for block in self.blocks(part, columns, block_rows))
+        yield from in_blocks(blocks, block_rows)
 
     def with_rows_counted(self, n_rows: Sequence[int]) -> Source:
         """Return the table with the counted rows of each file."""
@@ -213,18 +201,16 @@ class Source:
         """The memory of a row in Arrow, estimated from the first rows of a few files."""
         parts = self.parts(1)
         sampled = parts[:: max(1, len(parts) // _SAMPLED_FILES)][:_SAMPLED_FILES]
-        blocks = [next(self.blocks(part, most_rows=_SAMPLED_ROWS)) for part in sampled]
+        blocks = [next(self.blocks(part, None, _SAMPLED_ROWS)) for part in sampled]
         return sum(block.nbytes for block in blocks) / sum(block.num_rows for block in blocks)
 
     @cached_property
     def largest_unit(self) -> tuple[Path, int, int]:
         """The file, rows and approximate bytes of the largest row group or block of a CSV file."""
         units = [(rows, file) for file in self.files for rows in file.row_groups]
-        units += [
-            (round(min(file.size, file.form.block_bytes) / file.form.row_bytes), file)
-            for file in self.files
-            if file.form is not None
-        ]
+        for file in self.files:
+            if file.form is not None:
+                units.append((round(min(file.size, file.form.block_bytes) / file.form.row_bytes), file))
         n_rows, file = max(units, key=lambda unit: unit[0])
         return file.path, n_rows, round(n_rows * self.bytes_per_row)
 
@@ -254,7 +240,7 @@ def open_source(paths: _files.Paths) -> Source:
     ...         pa.parquet.write_table(pa.table({"age": ages}), f"{folder}/{name}.parquet", row_group_size=2)
     ...     source = open_source(folder)
     ...     parts = source.parts(most_rows=1000)
-    ...     [block["age"].to_pylist() for part in parts for block in source.blocks(part)]
+    ...     [block["age"].to_pylist() for part in parts for block in source.blocks(part, None, 2)]
     [[20.0, 30.0], [25.0], [40.5]]
     >>> [(part.file.path.name, part.row_groups, part.first_row) for part in parts]
     [('a.parquet', range(0, 2), 0), ('b.parquet', range(0, 1), 3)]
@@ -314,14 +300,11 @@ def _opened_csv(file: SourceFile) -> tuple[SourceFile, pa.Schema]:
     return replace(file, n_rows=n_rows, form=form), form.schema
 
 
-def _parquet_blocks(part: SourcePart, names: list[str], most_rows: int | None) -> Iterator[pa.Table]:
-    with _files.opened_parquet(part.file.path, page_by_page=most_rows is not None) as parquet:
+def _parquet_blocks(part: SourcePart, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+    with _files.opened_parquet(part.file.path, page_by_page=True) as parquet:
         for group in part.row_groups or ():
-            if most_rows is None:
-                yield parquet.read_row_group(group, columns=names, use_threads=False)
-            else:
-                batches = parquet.iter_batches(most_rows, [group], names, use_threads=False)
-                yield from (pa.Table.from_batches([batch]) for batch in batches)
+            batches = parquet.iter_batches(most_rows, [group], names, use_threads=False)
+            yield from (pa.Table.from_batches([batch]) for batch in batches)
 
 
 def _csv_blocks(path: Path, form: CsvForm, schema: pa.Schema, columns: list[str]) -> Iterator[pa.Table]:
@@ -402,16 +385,13 @@ def _united_schema(schemas: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
         if added:
             differences.append(f"{str(path)!r} has {list_names(added)}, which {str(first_path)!r} has not")
     for name in first.names:
-        typed = [(path, schema.field(name)) for path, schema in plain if name in schema.names]
-        typed = [(path, field) for path, field in typed if not kinds.is_null(field.type)]
-        for path, field in typed:
-            known_path, known = typed[0]
-            try:
-                pa.unify_schemas([pa.schema([field]), pa.schema([known])], promote_options="permissive")
-            except pa.ArrowTypeError:
+        typed = [(path, schema.field(name).type) for path, schema in plain if name in schema.names]
+        typed = [(path, type_) for path, type_ in typed if not kinds.is_null(type_)]
+        for path, type_ in typed:
+            word, known = _word(type_), _word(typed[0][1])
+            if word != known:
                 differences.append(
-                    f"column {name!r} holds {_word(field.type)} in {str(path)!r} and {_word(known.type)} in "
-                    f"{str(known_path)!r}"
+                    f"column {name!r} holds {word} in {str(path)!r} and {known} in {str(typed[0][0])!r}"
                 )
     raise ValueError(
         f"The files differ in their columns: {list_names(differences, most=4)}. Give them the same "

@@ -173,8 +173,15 @@ def read_lazily(path: str | os.PathLike[str]) -> Valuation:
 
 def open_values(path: str | os.PathLike[str]) -> tuple[list[StoredPart], About]:
     """Open a Parquet file or a directory of parts: its parts, and its description."""
+    if not Path(path).exists():
+        raise ValueError(f"There is no file or directory {str(path)!r}.")
     if Path(path).is_dir():
         parts, description = open_parts(path)
+    elif Path(path).suffix.lower() != ".parquet":
+        raise ValueError(
+            "`values` of a table in files must be a directory of parts or end in .parquet, as `fado value` "
+            f"writes them, got {str(path)!r}."
+        )
     else:
         footer = _footer(Path(path))
         parts = [StoredPart(Path(path), footer.num_rows, footer_digest(Path(path)))]

@@ -45,12 +45,6 @@ class StoredValues:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if not self.path.exists():
-            raise ValueError(f"`values` names {str(path)!r}, which does not exist.")
-        if self.path.is_file() and self.path.suffix.lower() != ".parquet":
-            raise ValueError(
-                f"`values` must be a directory, or a file that ends in .parquet, got {str(path)!r}."
-            )
         self._parts, self._about = open_values(path)
         signed = [name for name, scale in self._about.scales.items() if not scale.is_unit]
         if signed:

@@ -121,24 +121,21 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
 def _group_lines(labels: Sequence[Any], sums: Floats, positive: int | None) -> list[GroupLine]:
     """Return the groups of an attribute, the largest first."""
     rows, count_y, sum_y, count_z, sum_z, *by_label = sums
-    weights = np.sum(by_label, axis=0)
-    rates = None
-    if positive is not None and 1 < len(by_label) > positive:
-        rates = _ratio(by_label[positive], weights)
-    shares, means_y, means_z = weights / weights.sum(), _ratio(sum_y, count_y), _ratio(sum_z, count_z)
+    weights, rates = np.sum(by_label, axis=0), None
+    with np.errstate(invalid="ignore"):
+        means_y, means_z = sum_y / count_y, sum_z / count_z
+        if positive is not None and 1 < len(by_label) > positive:
+            rates = (by_label[positive] / weights).tolist()
+    shares = (weights / weights.sum()).tolist()
     return [
         GroupLine(
             str(labels[code]),
             int(rows[code]),
-            float(shares[code]),
-            None if rates is None else float(rates[code]),
+            shares[code],
+            None if rates is None else rates[code],
             float(means_y[code]),
             float(means_z[code]),
         )
         for code in np.argsort(-rows, kind="stable")
         if rows[code]
     ]
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
