@@ -1,6 +1,7 @@
 """A tiny experiment that every test of the runner shares, and a small search for those of the frontier."""
 
 import copy
+import sys
 
 import pytest
 from tests.aim.conftest import draw_applicants
@@ -57,6 +58,19 @@ def undisturbed(tmp_path_factory):
     results = Experiment(copy.deepcopy(TINY)).run(folder / "store", n_jobs=1, isolated=False)
     results.report(folder / "report.html")
     return folder, results
+
+
+@pytest.fixture
+def registries():
+    """Registries that forget what a test adds; calling this lets them forget at once."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name in (
+            ("fado.interventions._registry", "_ENTRIES"),
+            ("fado.utility", "_CLASSES"),
+            ("fado.valuation._base", "_CLASSES"),
+        ):
+            patched.setattr(sys.modules[module], name, copy.copy(getattr(sys.modules[module], name)))
+        yield patched.undo
 
 
 SPACE = {"n_estimators": {"log_uniform": [8, 24]}, "num_leaves": {"log_uniform": [4, 10]}}

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_matrix
@@ -55,11 +54,9 @@ def test_workers_and_a_store_change_nothing(frontier, tmp_path):
     assert (tmp_path / "store" / "experiment.sqlite").exists()
     again = search(max_fits=12, store=tmp_path / "store")
     same(again, frontier)
-
-
-def test_another_seed_is_another_search():
-    other = search(max_fits=2, random_state=1).frame
-    assert not other["validation_tpr"].equals(search(max_fits=2).frame["validation_tpr"])
+    loaded = Results.load(tmp_path / "store")
+    assert loaded.config == kept.results.config
+    pd.testing.assert_frame_equal(loaded.frame, kept.frame.drop(columns="cost"), check_exact=True)
 
 
 class StoppedError(Exception):
@@ -293,17 +290,6 @@ def test_a_search_without_a_store_writes_nothing_and_goes_along_as_a_whole(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_named_store_stays(tmp_path):
-    found = search(max_fits=2, store=tmp_path / "store")
-    loaded = Results.load(tmp_path / "store")
-    assert loaded.config == found.results.config
-    pd.testing.assert_frame_equal(loaded.frame, found.frame.drop(columns="cost"), check_exact=True)
-
-
-def test_tables_of_other_libraries_are_the_same(frontier):
-    same(search(X=pl.from_pandas(APPLICANTS.X), max_fits=12), frontier)
-
-
 @pytest.mark.parametrize(
     ("y", "pos_label", "labels"),
     [
@@ -338,36 +324,31 @@ def test_arrays_without_names_are_known_by_position():
     np.testing.assert_array_equal(model.score_rows(NUMBERS[validation]), known_to(model, found))
 
 
-def test_missing_entries_and_categories_are_scored_as_they_were():
-    rng = np.random.default_rng(3)
-    X = APPLICANTS.X.assign(
-        level=pd.Categorical(rng.integers(8, 12, N)), flag=rng.random(N) < 0.5, hobby=lambda f: f.hobby
-    )
-    X["hobby"] = X["hobby"].astype(object)
-    X.loc[::7, "hobby"] = np.nan
-    X.loc[::5, "skill"] = np.nan
-    found = search(X=X, max_fits=4)
-    model = found.closest()
-    validation = rows_of(found, "validation")
-    np.testing.assert_array_equal(model.score_rows(X.iloc[validation]), known_to(model, found))
-    shuffled = X.iloc[validation][["flag", "level", "height", "hobby", "skill"]]
-    np.testing.assert_array_equal(model.score_rows(shuffled), known_to(model, found))
+WORDS = make_column_transformer(
+    (OneHotEncoder(handle_unknown="ignore"), ["hobby", "level", "flag"]), remainder="passthrough"
+)
 
 
-def test_a_pipeline_scores_the_users_own_frame_as_it_scored_the_rows(tmp_path):
+@pytest.mark.parametrize(
+    "estimator", [None, make_pipeline(WORDS, LogisticRegression())], ids=["trees", "pipe"]
+)
+def test_missing_entries_and_categories_are_scored_as_they_were(tmp_path, estimator):
     rng = np.random.default_rng(3)
     X = APPLICANTS.X.assign(level=pd.Categorical(rng.integers(8, 12, N)), flag=rng.random(N) < 0.5)
     X["hobby"] = X["hobby"].astype(object)
     X.loc[::7, "hobby"] = np.nan
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    named = make_column_transformer((encoder, ["hobby", "level", "flag"]), remainder="passthrough")
-    found = search(X=X, estimator=make_pipeline(named, LogisticRegression()), space=None, max_fits=2)
+    if estimator is None:
+        X.loc[::5, "skill"] = np.nan
+    found = search(
+        X=X, estimator=estimator, space={"n_estimators": 10} if estimator is None else None, max_fits=4
+    )
     model = found.closest()
     validation = rows_of(found, "validation")
     np.testing.assert_array_equal(model.score_rows(X.iloc[validation]), known_to(model, found))
+    shuffled = X[["flag", "level", "height", "hobby", "skill"]]
+    np.testing.assert_array_equal(model.score_rows(shuffled), model.score_rows(X))
     model.save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
-    shuffled = X[["flag", "level", "height", "hobby", "skill"]]
     np.testing.assert_array_equal(loaded.score_rows(shuffled), model.score_rows(X))
     with pytest.raises(ValueError, match="'level' holds numbers, but the model learnt from text"):
         loaded.score_rows(X.astype({"level": int}))

@@ -1,6 +1,5 @@
 """Fits in processes of their own: crashes and hangs cost the work that they happen in and nothing else."""
 
-import copy
 import importlib
 import os
 import subprocess
@@ -14,12 +13,6 @@ from fado._storage import InUseError, Lock
 from fado.execution import _processes
 from fado.experiment import Experiment
 from fado.experiment._training import Trainer
-
-REGISTRIES = (
-    ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility", "_CLASSES"),
-    ("fado.valuation._base", "_CLASSES"),
-)
 
 # What goes wrong is read from the environment, by a module that workers import with the class.
 PLUGIN = """
@@ -68,12 +61,10 @@ Trainer.scores = odd_scores
 
 
 @pytest.fixture
-def odd(tmp_path, table, monkeypatch):
+def odd(tmp_path, table, monkeypatch, registries):
     """A small experiment with an intervention, fits and values that go wrong on demand, in workers only."""
     (tmp_path / "odd_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
-    for module, name in REGISTRIES:
-        monkeypatch.setattr(sys.modules[module], name, copy.copy(getattr(sys.modules[module], name)))
     with monkeypatch.context() as kept:
         kept.setattr(Trainer, "scores", Trainer.scores)
         importlib.import_module("odd_plugin")

@@ -39,11 +39,7 @@ def config(tmp_path):
     """A configuration that reads such rows, to be changed at will."""
     people().to_parquet(tmp_path / "people.parquet")
     return {
-        "data": {
-            "path": str(tmp_path / "people.parquet"),
-            "target": "label",
-            "protected": ["sex", "origin"],
-        },
+        "data": {"path": str(tmp_path / "people.parquet"), "target": "label", "protected": ["sex", "origin"]},
         "split": {
             "method": "column",
             "column": "part",

@@ -18,20 +18,7 @@ from fado.interventions import (
 from fado.utility import BaseUtility, register_utility
 from fado.valuation import BaseValuator, Valuation, register_valuator
 
-REGISTRIES = (
-    ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility", "_CLASSES"),
-    ("fado.valuation._base", "_CLASSES"),
-)
 HERE = r" \(module 'tests\.experiment\.test_plugging_in'\)"
-
-
-@pytest.fixture
-def registries(monkeypatch):
-    """Registries that forget what a test adds; calling this lets them forget at once."""
-    for module, name in REGISTRIES:
-        monkeypatch.setattr(sys.modules[module], name, copy.copy(getattr(sys.modules[module], name)))
-    return monkeypatch.undo
 
 
 def plug_in():

@@ -116,11 +116,7 @@ def test_models_equal_those_of_hand_written_code(undisturbed, table, interventio
 def test_sampled_rows_equal_those_of_hand_written_code(undisturbed, table):
     rows = undisturbed[1].frame.query("intervention == 'UAPS' and alpha == 1")
     kept = []
-    by_hand(
-        table,
-        {"n_estimators": 1},
-        lambda *given: kept.append(sampled(*given)[0]) or untouched(*given),
-    )
+    by_hand(table, {"n_estimators": 1}, lambda *given: kept.append(sampled(*given)[0]) or untouched(*given))
     assert set(rows["training_rows"]) == {len(kept[0])}
 
 

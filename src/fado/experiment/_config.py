@@ -302,7 +302,7 @@ class Config:
             for name in names:
                 if settings[section][name] == getattr(usual, name):
                     del settings[section][name]
-        return _flattened(settings, "")
+        return _flattened(settings)
 
 
 def ratio_name(ratio: str, attribute: str | None) -> str:
@@ -316,14 +316,13 @@ def ratio_name(ratio: str, attribute: str | None) -> str:
     return ratio if attribute is None else f"{ratio}[{attribute}]"
 
 
-def _flattened(table: dict[str, Any], place: str) -> dict[str, Any]:
+def _flattened(table: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        here = f"{place}.{key}" if place else key
         if isinstance(value, dict) and value:
-            flat |= _flattened(value, here)
+            flat |= {f"{key}.{name}": item for name, item in _flattened(value).items()}
         else:
-            flat[here] = list(value) if isinstance(value, tuple) else value
+            flat[key] = list(value) if isinstance(value, tuple) else value
     return flat
 
 

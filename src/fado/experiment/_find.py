@@ -174,7 +174,11 @@ def find_frontier(
     """
     required = read_lines(ratio, 0.8)
     check_count("max_fits", max_fits, 2, MOST_FITS)
-    student_lines = _student_lines(lines)
+    if isinstance(lines, str) or not isinstance(lines, Iterable):
+        raise TypeError(f"`lines` must be a list of numbers in (0, 1], got {lines!r}.")
+    student_lines = dict.fromkeys(check_line(line, "lines") for line in lines)
+    if not student_lines:
+        raise ValueError("`lines` is empty: list at least one line.")
     limit = Budget.read(budget, max_fpr)
     problem = read_problem(
         X,
@@ -205,6 +209,14 @@ def find_frontier(
     # test rows are measured at the threshold of validation rows
     evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)
     target = getattr(y, "name", None)
+    interventions: dict[str, Grid | bool | None] = {
+        entry.key: None if entry.settings or entry.uses_values else False for entry in intervention_entries()
+    }
+    interventions[UNTOUCHED.intervention] = True
+    for key, sought in ((CURVE, [required]), (STUDENT, taught)):
+        if sought:
+            every = dict.fromkeys(line for ratios in sought for line in ratios.values())
+            interventions[key] = {"ratios": tuple(required), "lines": tuple(every)}
     config = Config(
         seed=seed,
         data=DataConfig(
@@ -215,12 +227,20 @@ def find_frontier(
             given=True,
         ),
         split=SplitConfig(GIVEN, None, (), (True,), ()),
-        interventions=_interventions(required, taught),
+        interventions=interventions,
         models=read_models(models, estimator),
         evaluation=evaluation.with_budget(limit),
     )
     data = data_from(joined, parts, config)
-    proposer = _proposer(config, required, taught, max_fits, estimator)
+    drawn = draw_models(config.models.space, count, seed)
+    if estimator is None:
+        drawn = [model | {"random_state": seed} for model in drawn]
+    drawn = list({repr(model): model for model in drawn}.values())  # a list of choices has but a few
+    trees: tuple[int, ...] | None = None
+    usual_trees = 100 if estimator is None else estimator.get_params().get(TREES)
+    if isinstance(usual_trees, int) and len(drawn) > 1:
+        trees = tuple(int(model.get(TREES, usual_trees)) for model in drawn)
+    proposer = FrontierProposer(tuple(drawn), trees, SHARE, required, max_fits, tuple(taught))
     results = run_experiment(
         config,
         store,
@@ -242,30 +262,6 @@ def find_frontier(
     return Frontier(results, data, required, int(np.ceil(sum(costs) + GROUP_FITS - 1e-9)), estimator)
 
 
-def _interventions(
-    lines: Mapping[str, float], taught: Sequence[Mapping[str, float]]
-) -> dict[str, Grid | bool | None]:
-    """Return what is tried: no intervention, the curve of every model, and students if required."""
-    grids: dict[str, Grid | bool | None] = {
-        entry.key: None if entry.settings or entry.uses_values else False for entry in intervention_entries()
-    }
-    grids[UNTOUCHED.intervention] = True
-    for key, sought in ((CURVE, [lines]), (STUDENT, taught)):
-        if sought:
-            every = dict.fromkeys(line for one in sought for line in one.values())
-            grids[key] = {"ratios": tuple(lines), "lines": tuple(every)}
-    return grids
-
-
-def _student_lines(lines: Any) -> tuple[float, ...]:
-    """Read the lines for which students are trained."""
-    if isinstance(lines, str) or not isinstance(lines, Iterable):
-        raise TypeError(f"`lines` must be a list of numbers in (0, 1], got {lines!r}.")
-    if not (checked := tuple(check_line(line, "lines") for line in lines)):
-        raise ValueError("`lines` is empty: list at least one line.")
-    return tuple(dict.fromkeys(checked))
-
-
 def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Problem, dict[str, Any]]:
     """Assign rows to parts, except those that are given."""
     passed = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
@@ -282,24 +278,6 @@ def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Pro
             parts[name] = problem.n_rows + np.arange(part.n_rows)
             problem = join_problems(problem, part, f"`{name}`")
     return problem, parts
-
-
-def _proposer(
-    config: Config,
-    lines: Mapping[str, float],
-    taught: Sequence[Mapping[str, float]],
-    max_fits: int,
-    estimator: Any,
-) -> FrontierProposer:
-    models = draw_models(config.models.space, config.models.count, config.models.seed)
-    if estimator is None:
-        models = [model | {"random_state": config.models.seed} for model in models]
-    models = list({repr(model): model for model in models}.values())  # a list of choices has but a few
-    trees: tuple[int, ...] | None = None
-    usual = 100 if estimator is None else estimator.get_params().get(TREES)
-    if isinstance(usual, int) and len(models) > 1:
-        trees = tuple(int(model.get(TREES, usual)) for model in models)
-    return FrontierProposer(tuple(models), trees, SHARE, dict(lines), max_fits, tuple(taught))
 
 
 @dataclass(frozen=True)

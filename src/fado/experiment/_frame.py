@@ -48,32 +48,7 @@ def frame_of(trials: Sequence[Trial], config: Config) -> pd.DataFrame:
         }
         for trial in trials
     ]
-    kinds = _setting_kinds(trials)
-    parameters = dict.fromkeys(name for trial in trials for name in trial.parameters)
-    measured = _measured_columns(config)
-    columns = ["intervention", *kinds, "model", *parameters, "training_rows", *measured, "status", "error"]
-    texts = ["intervention", "status", "error", *(name for name, kind in kinds.items() if kind == "str")]
-    others = {name: kind for name, kind in kinds.items() if kind != "str"}
-    numbers = dict.fromkeys(measured, "float64")
-    frame = with_texts(pd.DataFrame(rows, columns=columns), texts)
-    return frame.astype(others | numbers | {"training_rows": "Int64"}).copy()  # in one piece again
-
-
-def _measured_columns(config: Config) -> list[str]:
-    """Name the columns of metrics: single attributes after all others, the user's metrics last."""
-    evaluation = config.evaluation
-    ends = ("", "_low", "_high") if evaluation.bootstrap else ("",)
-    built_in = ["threshold", "fpr", "tpr", *_RATES.get(evaluation.budget.kind, ()), *RATIO_NAMES]
-    single = [ratio_name(ratio, attribute) for attribute in config.attributes for ratio in RATIO_NAMES]
-    # a count of rows has no interval, nor have the user's metrics
-    names = [
-        f"{name}{end}" for name in (*built_in, *single) for end in ends if not (end and name == "selected")
-    ]
-    return [f"{part}_{name}" for part in parts_of(config) for name in (*names, *evaluation.metrics)]
-
-
-def _setting_kinds(trials: Sequence[Trial]) -> dict[str, str]:
-    """Return the columns of settings and their types, registered interventions first."""
+    # settings: registered interventions first
     kinds = {"algorithm": "str", "utility": "str", "alpha": "float64"}
     for entry in intervention_entries():
         for setting in entry.settings:
@@ -82,7 +57,20 @@ def _setting_kinds(trials: Sequence[Trial]) -> dict[str, str]:
     for name, value in [*values, *(item for trial in trials for item in trial.settings.items())]:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         kinds.setdefault(name, "float64" if is_number else "str" if isinstance(value, str) else "object")
-    return kinds
+    # metrics: single attributes after all others, the user's metrics last
+    evaluation = config.evaluation
+    ends = ("", "_low", "_high") if evaluation.bootstrap else ("",)
+    built_in = ["threshold", "fpr", "tpr", *_RATES.get(evaluation.budget.kind, ()), *RATIO_NAMES]
+    built_in += [ratio_name(ratio, attribute) for attribute in config.attributes for ratio in RATIO_NAMES]
+    # a count of rows has no interval, nor have the user's metrics
+    names = [f"{name}{end}" for name in built_in for end in ends if not (end and name == "selected")]
+    measured = [f"{part}_{name}" for part in parts_of(config) for name in (*names, *evaluation.metrics)]
+    parameters = dict.fromkeys(name for trial in trials for name in trial.parameters)
+    columns = ["intervention", *kinds, "model", *parameters, "training_rows", *measured, "status", "error"]
+    texts = ["intervention", "status", "error", *(name for name, kind in kinds.items() if kind == "str")]
+    types = {name: kind for name, kind in kinds.items() if kind != "str"} | dict.fromkeys(measured, "float64")
+    frame = with_texts(pd.DataFrame(rows, columns=columns), texts)
+    return frame.astype(types | {"training_rows": "Int64"}).copy()  # in one piece again
 
 
 def parameter_columns(frame: pd.DataFrame) -> list[str]:

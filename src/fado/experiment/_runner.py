@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from shutil import rmtree
 from typing import Any
@@ -137,30 +137,27 @@ def run_experiment(
             return Results.of(kept, config)
 
 
+@dataclass
 class _Run:
     """One run on an open store."""
 
-    def __init__(
-        self,
-        config: Config,
-        data: Data,
-        store: Store,
-        workers: int,
-        progress: bool,
-        estimator: Any,
-        metrics: Mapping[str, Callable[..., Any]] | None,
-        executor: Any,
-        client: Any = None,
-    ) -> None:
-        self.config, self.data, self.store = config, data, store
-        self.estimator, self.metrics = estimator, metrics
-        self.workers, self.executor, self.client, self.progress = workers, executor, client, progress
-        self._line = ProgressLine(show=progress)
+    config: Config
+    data: Data
+    store: Store
+    workers: int
+    progress: bool
+    estimator: Any
+    metrics: Mapping[str, Callable[..., Any]] | None
+    executor: Any
+    client: Any = None
+
+    def __post_init__(self) -> None:
+        self._line = ProgressLine(show=self.progress)
         self._valuations: dict[str, Valuation] = {}
         self._no_values: dict[str, str] = {}
         self._impossible: dict[str, str] = {}
         self._trainer: Trainer | None = None
-        shared = [self._shared(trial) for trial in store.rows.values() if trial.status != PENDING]
+        shared = [self._shared(trial) for trial in self.store.rows.values() if trial.status != PENDING]
         self._outcomes = {trial.fit_key: trial for trial in shared}
         self._waiting: dict[str, list[int]] = {}  # the numbers of trials, by the fit that they need
 
@@ -340,10 +337,14 @@ class _Run:
 
         On a cluster, values from many fits are computed by all workers, others by one worker.
         """
+        from lightgbm import LGBMClassifier, LGBMRegressor
+
         config, there = self.config, self.data.problem.table.names
+        kinds = (LGBMClassifier, LGBMRegressor)
+        estimators = [kind(**model) for model in config.valuation.models for kind in kinds]
         valuator = make_valuator(
             algorithm,
-            estimators=_estimators(config),
+            estimators=estimators or None,
             n_bags=config.valuation.bags,
             unseen_fraction=config.valuation.unseen_fraction,
             z_exclude={
@@ -374,13 +375,6 @@ def _value(valuator: Any, problem: Problem, stop: threading.Event | None = None)
     return valuation
 
 
-def _estimators(config: Config) -> list[Any] | None:
-    from lightgbm import LGBMClassifier, LGBMRegressor
-
-    models = config.valuation.models
-    return [kind(**model) for model in models for kind in (LGBMClassifier, LGBMRegressor)] or None
-
-
 class ProgressLine:
     """Shows fits done, failed, per second, and time left: a bar on terminals and in notebooks, else lines.
 
@@ -391,11 +385,9 @@ class ProgressLine:
     """
 
     def __init__(self, *, show: bool) -> None:
-        self._total = self._n_changes = self._changed = 0
-        self._show = show
-        self._skipped = self._done = self._failed = 0
-        self._start = self._said = time.monotonic()
-        self._bar: Any = None
+        self._show, self._bar = show, None
+        self._total = self._skipped = self._done = self._failed = self._n_changes = self._changed = 0
+        self._start = self._printed = time.monotonic()
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -404,15 +396,14 @@ class ProgressLine:
         if self._bar is not None:
             self._bar.close()
         if self._show:
-            print(self.line(), file=progress_stream(), flush=True)
+            self._print()
 
     def expect(self, more: int, changes: int = 0) -> None:
         """Add to the expected numbers of fits and of changes of scores; the clock starts with the first."""
         self._n_changes += changes
         if self._total == 0:
-            self._start = self._said = time.monotonic()
-            if self._show:
-                self._bar = open_bar(more, what="fits", smoothing=0.05)
+            self._start = self._printed = time.monotonic()
+            self._bar = open_bar(more, what="fits", smoothing=0.05) if self._show else None
         self._total += more
         if self._bar is not None:
             set_total(self._bar, self._total)
@@ -428,26 +419,22 @@ class ProgressLine:
             self._bar.initial += was_done and not is_change
             self._bar.set_postfix(failed=self._failed, **changed, refresh=False)
             self._bar.update(not is_change)
-        elif self._show and not was_done and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
-            self._said = time.monotonic()
-            print(self.line(), file=progress_stream(), flush=True)
+        elif self._show and not was_done and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
+            self._print()
 
-    def line(self) -> str:
-        """Return the progress in one line."""
-        seconds = max(time.monotonic() - self._start, 1e-9)
-        counted = self._skipped + self._done
+    def _print(self) -> None:
+        """Print the progress in one line."""
+        self._printed = time.monotonic()
+        seconds, counted = max(self._printed - self._start, 1e-9), self._skipped + self._done
         left = seconds / self._done * (self._total - counted) if self._done else 0.0
+        time_left = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+        time_left = time_left if left < 5400 else f"{left / 3600:.1f} h"
         changed = f", scores changed: {self._changed:,} of {self._n_changes:,}" if self._n_changes else ""
-        return (
+        line = (
             f"fits: {counted:,} of {self._total:,} done, {self._failed:,} failed, "
-            f"{self._done / seconds:.2f} per second, {_shown(left)} left{changed}"
+            f"{self._done / seconds:.2f} per second, {time_left} left{changed}"
         )
-
-
-def _shown(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+        print(line, file=progress_stream(), flush=True)
 
 
 def estimate_seconds(
@@ -465,12 +452,12 @@ def estimate_seconds(
         trainer.scores(replace(UNTOUCHED, parameters=sampled[0] | {"n_estimators": 1}))  # bins are made once
     seconds = 0.0
     for model in sampled:
-        own, share = model, 1.0
+        share = 1.0
         if by_trees:
             trees = model.get("n_estimators", 100)
-            own = model | {"n_estimators": min(_TREES, trees)}
-            share = own["n_estimators"] / trees
+            share = min(_TREES, trees) / trees
+            model = model | {"n_estimators": min(_TREES, trees)}
         start = time.monotonic()
-        trainer.scores(replace(UNTOUCHED, parameters=own))
+        trainer.scores(replace(UNTOUCHED, parameters=model))
         seconds += (time.monotonic() - start) / share
     return seconds / len(sampled) * plan.n_fits / workers

@@ -84,7 +84,7 @@ class Store:
     def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        with self._errors():
+        with _errors(self.path):
             (text,) = connection.execute("SELECT content FROM about").fetchone()
             content = json.loads(text)
             version = content.get("format")
@@ -93,11 +93,10 @@ class Store:
                 f"The store {str(path)!r} is not as runs of this release write it: it is of format "
                 f"{version!r}, and this release knows format {FORMAT}."
             )
-        with self._errors():
+        with _errors(self.path):
             self.about = record_from(About, content, "its description")
             rows = connection.execute("SELECT number, trial FROM trials").fetchall()
             self.rows = {number: record_from(Trial, json.loads(row), "a trial") for number, row in rows}
-        self._settings = self.about.configuration.flat()
         self._identity = key_of([version, self.about.fingerprint, dict(self.about.versions)])
 
     @classmethod
@@ -178,7 +177,7 @@ class Store:
     @property
     def named(self) -> list[Any]:
         """What the names of fits are made of, in addition to the training set and the parameters."""
-        return [self._identity, self._of("seed", "evaluation", "models.estimator", "models.pipeline")]
+        return [self._identity, self._settings("seed", "evaluation", "models.estimator", "models.pipeline")]
 
     @property
     def keeps_scores(self) -> bool:
@@ -196,7 +195,7 @@ class Store:
         self, trials: Mapping[int, Trial], scores: Mapping[str, Floats] | None = None, cut: int = 0
     ) -> None:
         """Save the outcomes of trials and the scores of fits, the first `cut` of validation rows."""
-        with _explained(self.path), self._errors(), self._connection:
+        with _explained(self.path), _errors(self.path), self._connection:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO trials VALUES (?, ?)",
                 [(number, json.dumps(encode(trial))) for number, trial in trials.items()],
@@ -216,7 +215,7 @@ class Store:
                 if trial.status in (FAILED, IMPOSSIBLE)
             }
         )
-        with _explained(self.path), self._errors(), self._connection:
+        with _explained(self.path), _errors(self.path), self._connection:
             self._connection.execute("DELETE FROM failed_values")
 
     def values(self, algorithm: str) -> Valuation | str | None:
@@ -227,16 +226,16 @@ class Store:
         ValueError
             If their file is damaged.
         """
-        name = self._values_name(algorithm)
-        with self._errors():
+        file = self._values_file(algorithm)
+        with _errors(self.path):
             query = "SELECT reason FROM failed_values WHERE name = ?"
-            row = self._connection.execute(query, [name]).fetchone()
+            row = self._connection.execute(query, [file.stem]).fetchone()
         if row is not None:
             return str(row[0])
-        if self.path is None or not self._values_file(name).exists():
+        if self.path is None or not file.exists():
             return None
         try:
-            return Valuation.load(self._values_file(name))
+            return Valuation.load(file)
         except ValueError as error:
             raise ValueError(f"{str(error).rstrip('.')}: delete it, and run the experiment again.") from error
 
@@ -244,13 +243,13 @@ class Store:
         """Save values, or the reason why there are none."""
         if self.path is None:
             return  # the run itself keeps them
-        name = self._values_name(algorithm)
+        file = self._values_file(algorithm)
         with _explained(self.path):
             if isinstance(values, Valuation):
-                values.save(self._values_file(name))
+                values.save(file)
             else:
-                with self._errors(), self._connection:
-                    self._connection.execute("INSERT INTO failed_values VALUES (?, ?)", [name, values])
+                with _errors(self.path), self._connection:
+                    self._connection.execute("INSERT INTO failed_values VALUES (?, ?)", [file.stem, values])
 
     def scores(self, fit: str) -> dict[str, Floats]:
         """Read the scores of a fit by part; the validation part may be empty.
@@ -265,7 +264,7 @@ class Store:
                 f"The store {str(self.path)!r} keeps no scores of this fit: run the experiment with "
                 "`evaluation.keep_scores = true`."
             )
-        with self._errors():
+        with _errors(self.path):
             query = "SELECT validation, packed FROM scores WHERE fit = ?"
             cut, packed = self._connection.execute(query, [fit]).fetchone()
             scores = _scores_from(packed)
@@ -275,17 +274,14 @@ class Store:
         """Read the scores of a fit, of the validation rows, then of the test rows."""
         return np.concatenate(list(self.scores(fit).values()))
 
-    def _values_name(self, algorithm: str) -> str:
-        return key_of([self._identity, self._of("seed", "data.exclude", "valuation"), algorithm])
+    def _settings(self, *places: str) -> dict[str, Any]:
+        settings = self.about.configuration.flat()
+        return {name: value for name, value in settings.items() if name.startswith(places)}
 
-    def _of(self, *places: str) -> dict[str, Any]:
-        return {name: value for name, value in self._settings.items() if name.startswith(places)}
-
-    def _values_file(self, name: str) -> Path:
+    def _values_file(self, algorithm: str) -> Path:
+        settings = self._settings("seed", "data.exclude", "valuation")
+        name = key_of([self._identity, settings, algorithm])
         return Path(str(self.path)) / VALUES / f"{name}.parquet"
-
-    def _errors(self) -> Any:
-        return _errors(self.path)
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
