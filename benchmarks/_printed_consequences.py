@@ -34,7 +34,7 @@ from lightgbm import LGBMClassifier
 from _aim_tables import QUESTIONS, draw_sample, measure
 from fado.exploration._consequences import Consequences
 from fado.exploration._explored import read_explored
-from fado.exploration._slices import SliceFinder, binned_target
+from fado.exploration._slices import SliceFinder, binned_column
 from fado.metrics import threshold_at_fpr
 from fado.tabular import read_problem
 
@@ -70,7 +70,7 @@ def one_draw(directory, name, number, retrain):
         warnings.simplefilter("ignore")
         explored = read_explored(problem, "y", None, max_rows=50_000, min_group_size=30, seed=number)
         columns = SliceFinder(explored).columns
-        columns = [*columns, binned_target(explored, len(columns))]
+        columns = [*columns, binned_column(len(columns), problem.sources[0], explored.sample)]
         consequences = Consequences(explored, columns, retrain, MODEL, n_jobs=2)
     attribute = explored.attributes[0]
     found = consequences.of(attribute)

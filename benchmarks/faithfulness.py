@@ -97,8 +97,8 @@ class Trial:
         explored = read_explored(problem, "y", valuation, max_rows=50_000, min_group_size=30, seed=0)
         finder, generator, parts = SliceFinder(explored), np.random.default_rng(3), []
         for variable in ("y", "z"):
-            for highest in (True, False):
-                for found in finder.find(valuation[variable], highest=highest, most=6):
+            for sign in (1.0, -1.0):
+                for found in finder.find(sign * valuation[variable], 6):
                     rows = np.flatnonzero(found.rows(finder.columns))
                     half = generator.choice(rows, len(rows) // 2, replace=False)
                     parts.append(("slices", np.sort(half).astype(np.int32)))

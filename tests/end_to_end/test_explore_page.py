@@ -143,7 +143,7 @@ def test_slices_move_with_the_slider(case, browser, address, utility):
     for step in (2, 18):
         browser.open(f"{address}#utility={utility}&alpha={step / 20}")
         ranked = scene["utilities"][utility]["settings"][step]["slices"]
-        for key, column in (("highest", "mean utility"), ("lowest", "mean utility"), ("dropped", "dropped")):
+        for key, column in (("highest", "mean utility"), ("lowest", "mean utility")):
             shown = browser.evaluate(
                 f"[...document.querySelectorAll('[data-slices={key}] tbody tr')].map((row) => "
                 f"[row.cells[0].innerText, row.querySelector('[data-label=\"{column}\"]').textContent])"
@@ -151,7 +151,7 @@ def test_slices_move_with_the_slider(case, browser, address, utility):
             assert len(shown) == len(ranked[key])
             for (conditions, text), (number_, score) in zip(shown, ranked[key], strict=True):
                 assert conditions.split("\nand ") == scene["slices"][int(number_)]["conditions"]
-                assert number(text) == pytest.approx(100 * score if key == "dropped" else score, abs=0.051)
+                assert number(text) == pytest.approx(score, abs=0.051)
 
 
 def test_all_attributes_together(case, browser, address):

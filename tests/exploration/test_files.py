@@ -119,7 +119,7 @@ def test_a_sample_is_explored_as_its_rows_are(values, seen):
     found = seen.to_dict()
     assert {**found["about"], "sampled": None} == expected["about"]
     for own, other in zip(found["attributes"], expected["attributes"], strict=True):
-        for part in ("shown", "left_out", "biases", "values", "plane", "alpha", "gives_away", "columns"):
+        for part in ("shown", "left_out", "biases", "values", "plane", "alpha", "columns"):
             assert own[part] == other[part]
         assert own["suspicious"]["groups"] == other["suspicious"]["groups"]
     assert repr(seen) == "Exploration of 600 sampled of 2,400 rows by sex, age>=50"

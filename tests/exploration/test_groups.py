@@ -11,7 +11,6 @@ from fado import explore
 from fado.cli._app import build_app
 from fado.exploration._groups import (
     MOST_GROUPS,
-    MOST_LISTED,
     ListedGroup,
     ShownGroups,
     listed_groups,
@@ -84,25 +83,6 @@ def test_groups_beyond_a_dozen_are_told_apart_from_small_ones():
         "Only the 11 largest groups are shown one by one and compared; the 3 others with enough rows (3,003 "
         "rows in all) are shown together as one."
     )
-
-
-def test_a_long_list_of_groups_ends_in_a_count():
-    sizes = [30_000, *[11] * 80]
-    groups = shown(np.repeat(np.arange(81), sizes), tuple(map(str, range(81))))
-    listed = listed_groups(groups)
-    assert len(listed) == MOST_LISTED + 1
-    assert listed[-1]["name"] == f"({81 - MOST_LISTED} more)"
-    assert listed[-1]["note"] == "too small to compare"
-    assert sum(one["rows"] for one in listed) == sum(sizes)
-
-
-def test_the_count_that_ends_a_list_calls_no_large_group_small():
-    for sizes, note in (
-        ([1000] * 81, "shown with others"),
-        ([1000] * 81 + [20], "shown with others, or too small to compare"),
-    ):
-        groups = shown(np.repeat(np.arange(len(sizes)), sizes), tuple(map(str, range(len(sizes)))))
-        assert listed_groups(groups)[-1]["note"] == note
 
 
 def test_counts_and_totals_leave_hidden_rows_out():

@@ -62,7 +62,6 @@ def test_corners(small, sex):
         groups = [rows[small.z["sex"] == group].mean() for group in "fm"]
         assert corner["share_per_group"] == pytest.approx(groups)
         assert corner["positive_rate"] == pytest.approx((small.y[rows] == "yes").mean())
-        assert corner["standard_error_z"] == pytest.approx(small.valuation.standard_error["sex"][rows].mean())
 
 
 def summary_of(small, y=None, **more):
@@ -301,20 +300,6 @@ def test_slices_are_ranked_by_what_the_utility_says(planted, seen_planted):
                     rows = rows_where(frame, part["slices"][number]["conditions"])
                     assert part["slices"][number]["rows"] == rows.sum()
                     assert mean == pytest.approx(utilities[rows].mean())
-
-
-def test_dropped_slices_say_which_share_of_the_droppable_rows_goes(planted, seen_planted):
-    part = seen_planted.to_dict()["attributes"][0]["alpha"]
-    sampler = UtilityAwarePrevalenceSampler(LinearUtility(0.5), random_state=0)
-    sampler.fit(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
-    dropped = ~np.isin(np.arange(len(planted.y)), sampler.sample_indices_)
-    losing = np.isin(planted.sex, np.unique(planted.sex[dropped]))
-    droppable = losing & ~planted.y
-    ranked = part["utilities"]["linear"]["settings"][10]["slices"]["dropped"]
-    assert ranked
-    for number, share in ranked:
-        rows = rows_where(planted.X, part["slices"][number]["conditions"])
-        assert share == pytest.approx(dropped[rows & droppable].mean())
 
 
 def rows_where(frame, conditions):

@@ -163,6 +163,15 @@ class Consequences:
             candidates.append((one, slices, curve, [*tried, *harmful][:each]))
         removed = [rows for *_, tried in candidates for _, rows in tried]
         untouched, *decided = self._decided(cells, held, removed)
+        notes = []
+        if effects is None:
+            notes.append(
+                "Slices were found with the values that you passed. If these were measured on the same rows, "
+                "the changes shown are slightly too optimistic."
+            )
+        if self._estimator is not None and "random_state" not in self._estimator.get_params():
+            name = type(self._estimator).__name__
+            notes.append(f"{name} takes no seed: repeats differ only by their folds.")
         fits = FITS_EACH * (1 + len(removed)) + (0 if effects is None else 2)
         for one, slices, curve, tried in candidates:
             after, decided = decided[: len(tried)], decided[len(tried) :]
@@ -181,7 +190,7 @@ class Consequences:
                     "search_rows": len(search),
                     "validation_rows": len(held),
                     "before": compared.level(untouched),
-                    "note": self._note(effects is not None),
+                    "note": " ".join(notes),
                 },
             }
 
@@ -277,20 +286,6 @@ class Consequences:
         rate = np.average(decided[~positive], weights=None if weights is None else weights[~positive])
         moved = -(high - low) / (ends[1] - ends[0]) * (decided - rate)
         return np.stack([decided, np.where(positive, decided, np.nan), np.where(positive, np.nan, moved)])
-
-    def _note(self, by_influence: bool) -> str:
-        """Say what to know of the figures."""
-        notes = []
-        if not by_influence:
-            notes.append(
-                "Slices were found with the values that you passed. If these were measured on the same rows, "
-                "the changes shown are slightly too optimistic."
-            )
-        if self._estimator is not None and "random_state" not in self._estimator.get_params():
-            notes.append(
-                f"{type(self._estimator).__name__} takes no seed: repeats differ only by their folds."
-            )
-        return " ".join(notes)
 
 
 def task_without(problem: Problem, estimator: Any, removed: Bools, scored: Integers, seed: int) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from fado.exploration._consequences import Consequences, check_retraining
 from fado.exploration._effects import effect_frames, effects_part
 from fado.exploration._explored import ExploredRows, Protected, quoted, read_explored
 from fado.exploration._groups import listed_groups, show_groups, tell_left_out
-from fado.exploration._slices import SliceFinder, binned_target
+from fado.exploration._slices import SliceFinder, binned_column
 from fado.exploration._suspicious import suspicious_part
 from fado.exploration._values import alpha_part, distributions, plane, stability_part
 from fado.reporting import page_in_frame, render_page, without_nan
@@ -282,7 +283,8 @@ def summarise(
     whether another run would rank the rows the same way.
     """
     finder = SliceFinder(explored)
-    columns = [*finder.columns, binned_target(explored, len(finder.columns))]
+    target = replace(explored.problem.sources[0], name=explored.target_name)
+    columns = [*finder.columns, binned_column(len(finder.columns), target, explored.sample)]
     reliance = column_reliance(explored, n_jobs, progress)
     consequences = Consequences(explored, columns, retrain, estimator, n_jobs, progress)
 
@@ -300,7 +302,6 @@ def summarise(
             "plane": plane(explored, attribute),
             "alpha": alpha_part(finder, [attribute.name], attribute.fine, groups),
             "aim": aim_part(explored, attribute),
-            "gives_away": finder.gives_away(attribute),
             "columns": columns_part(explored, attribute, reliance),
             "suspicious": suspicious_part(finder, attribute, show_rows),
             "not_measured": consequences.reasons[attribute.name],

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
 FEWEST_MEMBERS = 10  # groups of fewer rows are never named
 MOST_GROUPS = 12
-MOST_LISTED = 60
 
 # why a listed group is not compared
 POOLED, SMALL, UNNAMED = "shown with others", "too small to compare", "too small to compare or to name"
 OF_UNKNOWN = "the group is unknown"
-SEVERAL = "shown with others, or too small to compare"
 
 
 class ListedGroup(NamedTuple):
@@ -138,14 +136,8 @@ def listed_groups(
     groups: ShownGroups, sampled: Sampled | None = None, whole: Integers | None = None
 ) -> list[dict[str, Any]]:
     """List all groups with their rows; for a sample, also their rows and rates in the whole table."""
-    listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
-    if more:
-        notes = {one.note for one in more}
-        note = notes.pop() if len(notes) == 1 else SEVERAL
-        members = tuple(member for one in more for member in one.members)
-        listed.append(ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), note, members))
     entries = []
-    for one in listed:
+    for one in groups.listed:
         entry = {"name": one.name, "rows": one.rows, "compared": one.note is None, "note": one.note}
         if sampled is not None and whole is not None:
             entry["in_all"], entry["rate_in_all"] = sampled.together(whole, one.members)

@@ -113,7 +113,7 @@ class RemovalSearch(ConditionTable):
             self._means = self._sums / self._counts
             self._variances = squares / self._counts - self._means**2
         self._most = math.floor(MOST_REMOVED * len(gains))
-        self._small = self._asked & (self._counts <= self._most)
+        self._small = self._large_enough & (self._counts <= self._most)
 
     def find(
         self, most: int, always: Collection[int] = (), keeps: Callable[[Bools], bool] = lambda rows: True
@@ -125,8 +125,8 @@ class RemovalSearch(ConditionTable):
         """
         if self._n_rows < 2 * FEWEST_MEMBERS or not self._variance > 0:
             return []
-        best = [j for j in np.argsort(-self._sums, kind="stable").tolist() if self._asked[j]][:PARENTS]
-        told = np.flatnonzero(self._asked & np.isin(self._ends[:, 0], list(always))).tolist()
+        best = [j for j in np.argsort(-self._sums, kind="stable").tolist() if self._large_enough[j]][:PARENTS]
+        told = np.flatnonzero(self._large_enough & np.isin(self._ends[:, 0], list(always))).tolist()
         found: dict[Key, tuple[float, float]] = {
             (j,): (self._sums[j], self._counts[j]) for j in np.flatnonzero(self._small).tolist()
         }

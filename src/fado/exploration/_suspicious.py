@@ -54,7 +54,7 @@ def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) 
         ]
         listed.append({"group": name, "rows": entries})
     slices = []
-    for one in finder.find((1.0 if expected is None else expected) - agreement, highest=True):
+    for one in finder.find((1.0 if expected is None else expected) - agreement):
         rows = one.rows(finder.columns)
         slices.append(
             finder.described(one, [attribute.name], groups)

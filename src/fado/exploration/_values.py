@@ -252,9 +252,6 @@ def plane(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
         rows = ((valuation["y"] >= cut_y) == above_y) & ((valuation[attribute.name] >= cut_z) == above_z)
         n_rows = int(rows.sum())
         known = n_rows >= FEWEST_MEMBERS
-        error_y, error_z = (
-            _known_mean(valuation.field("standard_error", name)[rows]) if known else None for name in names
-        )
         corners.append(
             {
                 "name": name,
@@ -265,8 +262,6 @@ def plane(explored: ExploredRows, attribute: Protected) -> dict[str, Any]:
                 "share": n_rows / len(explored),
                 "share_per_group": divided(groups.count(rows), groups.sizes),
                 "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
-                "standard_error_y": error_y,
-                "standard_error_z": error_z,
             }
         )
     return {
@@ -292,13 +287,13 @@ def alpha_part(
 
     The sampler equalises the positive rates of all compared groups; `groups` are those that are shown.
     """
-    explored, drop, droppable, counted = finder.explored, None, None, None
+    explored, drop, counted = finder.explored, None, None
     valuation, outcome, sizes = explored.valuation, explored.outcome, groups.sizes
     positive, least = explored.is_positive, explored.min_group_size
     if positive is not None and every_group.compared(least).sum() > 1:
         sampling = PrevalenceSampling(positive, every_group, min_group_size=least)
         shuffled = check_random_state(sklearn_seed(explored.seed)).permutation(len(explored))
-        drop, droppable = partial(sampling.dropped, shuffled=shuffled), sampling.droppable
+        drop = partial(sampling.dropped, shuffled=shuffled)
         lost, positives = groups.count(drop(np.zeros(len(explored)))), groups.count(positive)
         counted = {  # the same for every utility
             "target_rate": sampling.target_rate,
@@ -307,7 +302,7 @@ def alpha_part(
             "rate_before": divided(positives, sizes),
             "rate_after": divided(positives, sizes - lost),
         }
-    pool = SlicePool(finder, names, drop, droppable)
+    pool = SlicePool(finder, names)
     v_z = np.mean([valuation[name] for name in names], axis=0)
 
     def histograms(bins: npt.NDArray[np.int64], rows: Bools) -> list[list[int]]:
@@ -341,7 +336,7 @@ def alpha_part(
                 if outcome is None
                 else divided(groups.total(outcome * weights), weight),
             },
-            "slices": pool.ranked(utilities, dropped),
+            "slices": pool.ranked(utilities),
         }
 
     shown = {}

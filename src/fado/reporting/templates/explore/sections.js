@@ -116,7 +116,6 @@ function drawPlane(attribute, about) {
       ? [index ? " · " : "", name(group), `: ${percent(corner.share_per_group[index])}`] : []);
     const facts = [`${count(corner.rows)} rows`];
     if (known(corner.positive_rate)) facts.push(`${about.outcome.name}: ${percent(corner.positive_rate)}`);
-    if (known(corner.standard_error_y)) facts.push(`mean standard error ${writerOf(ofTarget)(corner.standard_error_y)} (v_y), ${writerOf(ofAttribute)(corner.standard_error_z)} (v_z)`);
     right.append(el("div", { class: "corner" }, el("b", {}, percent(corner.share)),
       el("div", {}, el("h3", {}, corner.name), el("p", {}, corner.meaning),
         el("p", { class: "facts" }, facts.join("; ")), el("p", { class: "facts" }, "share of each group: ", groups))));

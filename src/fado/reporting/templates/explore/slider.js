@@ -128,17 +128,13 @@ function drawSlices(state, about, attribute) {
   const kind = scene.utilities[state.utility], ranked = kind.settings[Math.round(state.alpha * 20)].slices;
   const score = { label: "mean utility", of: (s) => writerOf(scaleOf(kind))(s.score), strong: true };
   const chosen = (pairs) => pairs.map(([number, score]) => ({ ...scene.slices[number], score }));
-  box.append(el("p", { class: "lead" }, `A slice is the rows that meet one to three conditions on columns. Slices here differ from the other rows beyond chance and have at least 1 % of the rows; p-values are corrected for the number of possible slices${about.rows_searched < about.rows ? `. They were searched in ${count(about.rows_searched)} rows drawn at random and counted in all rows` : ""}. The first tables change with the slider.`));
+  box.append(el("p", { class: "lead" }, `A slice is the rows that meet one to three conditions on columns. Slices here differ from the other rows beyond chance and have at least 1 % of the rows; p-values are corrected for the number of possible slices${about.rows_searched < about.rows ? `. They were searched in ${count(about.rows_searched)} rows drawn at random and counted in all rows` : ""}. The tables change with the slider.`));
   const parts = [
     ["highest", "Highest utility", "Highest mean utility first.", score],
     ["lowest", "Lowest utility", "Lowest mean utility first.", score],
   ];
-  if (scene.sampling) parts.push(["dropped", "Most dropped", "The share of negatives that sampling would drop, in groups that lose some.", { label: "dropped", of: (s) => percent(s.score), strong: true }]);
   for (const [key, title, hint, column] of parts) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
       sliceTable(chosen(ranked[key]), scene.groups, attribute, about, [column])));
   }
-  box.append(el("article", { class: "card below", "data-slices": "gives-away" }, el("h3", {}, "Rows that reveal their group"),
-    el("p", { class: "small" }, "Rows whose ", name(attribute.name), " the models predict with most certainty, clearest first; only columns that these models used. The slider does not change this table."),
-    sliceTable(attribute.gives_away, attribute.shown, attribute, about, [])));
 }
