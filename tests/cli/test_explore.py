@@ -144,7 +144,7 @@ def command_for(folder, *more):
     return shlex.join([*words, *more, "--ratio", "fpr_ratio=0.8", "--out", "model"])
 
 
-def test_measured_changes_are_printed_within_eighty_columns(effects):
+def test_measured_changes_are_on_the_page(effects):
     result = run(effects, "--drop", "weight", "--retrain", 30, protected=("sex",))
     frame = pd.read_parquet(effects / "data.parquet")
     X, z = frame[["score", "club", "sex"]], {"sex": frame["sex"]}
@@ -153,17 +153,8 @@ def test_measured_changes_are_printed_within_eighty_columns(effects):
     command = command_for(effects, "--drop", "id", "--drop", "weight", "--drop", "sex")
     check_page(effects / "page.html", expected, command)
     assert f"\n    {command}\n" in result.stdout
-    text = result.stdout[result.stdout.index("Effects of rows on the model") :]
-    tables = text[: text.index("In brackets")].splitlines()
-    assert max(map(len, tables)) <= 80
-    found = expected.effects()
-    for row in found["cells"].itertuples():
-        told = f"{row.group} +{row.label} +{row.rows} +{row.ratio_effect:+.4f} +{row.performance_effect:+.4f}"
-        assert re.search(re.escape(told).replace(r"\ \+", " +"), "\n".join(tables).replace(",", ""))
-    assert found["curve"]["measured_ratio_change"].notna().any()
-    for frame in (found["slices"], found["curve"]):
-        for row in frame.dropna(subset="measured_ratio_change").itertuples():
-            assert f"{row.measured_ratio_change:+.3f} ± {1.96 * row.measured_ratio_error:.3f}" in text
+    assert expected.effects()["curve"]["measured_ratio_change"].notna().any()
+    assert "  Effects of rows, and what removing them does, are on the page.\n" in result.stdout
     assert "retrained models: " in result.stderr
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -178,58 +177,8 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
             print(f"  {bias['name']}{_size(bias)}: {bias['sentence']}")
         print(f"  Columns: {attribute['columns']['sentence']}")
         if "effects" in attribute:
-            _print_effects(attribute["name"], attribute["effects"])
+            print("  Effects of rows, and what removing them does, are on the page.")
     print("In brackets: 95 % intervals.")
-
-
-def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
-    """Print effects per group and label, and the measured changes per slice."""
-    from fado.cli._outputs import print_table
-
-    metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
-    rows: list[list[Any]] = []
-    for cell in effects["cells"]:
-        sums = [cell[f"{key}_effect"] for key in metrics]
-        shown = ["-" if effect is None else f"{effect:+.4f}" for effect in sums]
-        rows.append([_folded(cell["group"], 26), _folded(cell["label"], 18), cell["rows"], *shown])
-    heads = [_heading("on", title) for title in metrics.values()]
-    print_table(f"Effects of rows on the model, by {name}: sums", ["group", "label", "rows", *heads], rows)
-    if effects["measured"] is None:
-        print(effects["reason"])
-        return
-    rows = []
-    for one in [*effects["slices"], *effects["curve"]]:
-        if one["measured"] is not None:
-            most = f"the most harmful {100 * one.get('share', 0):.3g} %"
-            named = _joined(one["conditions"], 32) if "conditions" in one else most
-            rows.append([named, one["rows"], *(_change(one["measured"], key) for key in metrics)])
-    heads = [_heading("change of", title) for title in metrics.values()]
-    print_table(
-        f"Changes when rows are removed, measured by {effects['measured']['fits']} fits, with 95 % intervals",
-        ["removed", "rows", *heads],
-        rows,
-    )
-
-
-def _change(figures: Mapping[str, Any], key: str) -> str:
-    if figures[f"{key}_change"] is None or figures[f"{key}_error"] is None:
-        return "-"
-    return f"{figures[f'{key}_change']:+.3f} ± {1.96 * figures[f'{key}_error']:.3f}"
-
-
-def _heading(*words: str) -> str:
-    return "\n".join(line for text in words for line in textwrap.wrap(text, 14))
-
-
-def _joined(conditions: Sequence[str], width: int) -> str:
-    line = " and ".join(conditions)
-    if len(line) <= width:
-        return line
-    return "\n".join(_folded(f"and {one}" if number else one, width) for number, one in enumerate(conditions))
-
-
-def _folded(text: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(text, width)) or text
 
 
 def _size(bias: Mapping[str, Any]) -> str:
