@@ -139,6 +139,15 @@ def test_values_of_other_rows_are_refused(user):
         fit(user, {"sex": SEX}, of("sex")[1:])
 
 
+def test_rows_without_a_value_are_counted():
+    values = of("sex").values
+    values.loc[[3, 5], "y"] = np.nan
+    with pytest.raises(ValueError, match=r"2 of 200 rows have no utility, .*no value .*first is row 3,"):
+        fit(UtilityAwareReweigher(), {"sex": SEX}, Valuation.from_values(values))
+    with pytest.raises(TypeError, match="`valuation` must be a Valuation, got DataFrame: pass a valuator's"):
+        fit(UtilityAwareReweigher(), {"sex": SEX}, values)
+
+
 def test_a_function_that_gives_no_number_per_row_is_told_of_as_such():
     sampler = UtilityAwarePrevalenceSampler(lambda values: values["y"][:3])
     with pytest.raises(ValueError, match=r"`utility` returned shape \(3,\) for 200 rows"):

@@ -260,14 +260,6 @@ def test_bad_settings(settings, message):
         reweigher.fit(np.zeros((4, 1)), y, sensitive_features=settings.get("z", [0, 1, 0, 1]), valuation=v)
 
 
-def test_bad_valuations():
-    good = valuation(y=[0.1, 0.2, 0.3, 0.4], z=[0.0] * 4)
-    with pytest.raises(ValueError, match="`valuation` has 3 rows and X has 4"):
-        weights(UtilityAwareReweigher(), [0, 1, 0, 1], [0, 0, 1, 1], good[:3])
-    with pytest.raises(ValueError, match="1 of 4 rows have no utility"):
-        uar([0.1, np.nan, 0.2, 0.3])
-
-
 # Values made on the way
 
 VALUATOR = InBagEntropy(

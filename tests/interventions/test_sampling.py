@@ -100,13 +100,6 @@ def test_every_utility_decides_its_own_way(utility, expected):
     assert sampler.sample_indices_.tolist() == [0, 1, 2, expected]
 
 
-def test_several_attributes_are_crossed():
-    # Only women of 50 and over have a rate of 1/2; the three other combinations have 1/3.
-    y = [1, 0] + [1, 0, 0] * 3
-    z = {"sex": ["f"] * 5 + ["m"] * 6, "old": [True] * 2 + [False] * 3 + [True] * 3 + [False] * 3}
-    assert kept(y, z, [0, 0, 0, 1, 2, 0, 2, 1, 0, 1, 2]) == [0, 1, 2, 4, 5, 6, 8, 10]
-
-
 @pytest.mark.parametrize(
     ("y", "pos_label", "expected"),
     [
@@ -286,14 +279,6 @@ def test_rows_are_matched_by_position_whatever_the_index():
     assert y2.index.tolist() == [6, 5, 4, 2]
 
 
-def test_attributes_by_name():
-    X = pl.DataFrame({"n": range(7), "sex": Z})
-    X2, _ = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1)).fit_resample(
-        X, Y, sensitive_features="sex", valuation=valuation(y=V)
-    )
-    assert X2["n"].to_list() == [0, 1, 2, 4]
-
-
 def make(n=300, seed=0):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
@@ -326,12 +311,6 @@ def test_a_valuator_keeps_its_own_seed():
     sampler = UtilityAwarePrevalenceSampler(valuator=seeded, random_state=3)
     sampler.fit_resample(X, y, sensitive_features=sex)
     assert sampler.valuation_.metadata["seed"] == 5
-
-
-def test_the_default_valuator_is_out_of_bag():
-    X, y, sex = make()
-    sampler = UtilityAwarePrevalenceSampler(random_state=0).fit(X, y, sensitive_features=sex)
-    assert sampler.valuation_.metadata["algorithm"] == "out-of-bag"
 
 
 def test_rows_are_not_valued_where_none_is_dropped():
@@ -391,12 +370,6 @@ def test_in_a_search_over_samplers_strengths_and_utilities():
         ({}, {"y": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]}, "Unknown label type: continuous"),
         ({}, {"y": [0] * 7}, r"`y` has only one class \(0\)"),
         ({}, {"y": Y[1:]}, "`y` has 6 entries and X has 7 rows"),
-        ({}, {"y": [1, 0, 1, 0, 0, 0, np.nan]}, r"`y` has 1 missing or NaN value"),
-        ({}, {"sensitive_features": np.array(Z[1:])}, "'z' has 6 entries and X has 7 rows"),
-        ({}, {"sensitive_features": "sex"}, "names 'sex', which is not a column of X"),
-        ({}, {"X": np.zeros(7)}, "Reshape your data"),
-        ({}, {"X": np.zeros((7, 0))}, r"0 feature\(s\)"),
-        ({}, {"X": np.zeros((0, 1)), "y": [], "sensitive_features": []}, r"`X` has 0 row\(s\)"),
     ],
 )
 @pytest.mark.parametrize("kind", [RandomPrevalenceSampler, UtilityAwarePrevalenceSampler])
@@ -404,28 +377,6 @@ def test_bad_input(kind, settings, arguments, message):
     given = {"X": np.zeros((7, 1)), "y": Y, "sensitive_features": Z} | arguments
     with pytest.raises(ValueError, match=message):
         kind(**settings).fit_resample(**given)
-
-
-def test_bad_valuations():
-    def sample(valuation, utility=None):
-        sampler = UtilityAwarePrevalenceSampler(utility)
-        sampler.fit_resample(np.zeros((7, 1)), Y, sensitive_features=Z, valuation=valuation)
-
-    good = valuation(y=V, z=V)
-    with pytest.raises(
-        ValueError, match="`valuation` has 6 rows and X has 7: pass the valuation of the same"
-    ):
-        sample(good[1:])
-    with pytest.raises(ValueError, match=r"2 of 7 rows have no utility, .*no value .*first is row 3,"):
-        sample(valuation(y=[0, 0, 0, np.nan, 0, np.nan, 0], z=V))
-    with pytest.raises(ValueError, match="no protected attribute"):
-        sample(valuation(y=V))
-    with pytest.raises(ValueError, match="`betas` names 'age'"):
-        sample(good, LinearUtility(alpha=0.5, betas={"age": 0.5}))
-    with pytest.raises(TypeError, match="`valuation` must be a Valuation, got DataFrame: pass a valuator's"):
-        sample(good.values)
-    with pytest.raises(TypeError, match=r"`utility` must be a utility like LinearUtility\(alpha=0.5\)"):
-        sample(good, "linear")
 
 
 def test_a_utility_may_be_any_function_of_a_valuation():

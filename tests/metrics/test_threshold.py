@@ -100,18 +100,6 @@ def test_equal_scores_put_the_threshold_above_them_and_leave_the_rate_undefined(
         assert np.isnan(tpr_at_fpr([0, 1, 0], [0.5, 0.5, 0.5]))
 
 
-@pytest.mark.parametrize("metric", [threshold_at_fpr, tpr_at_fpr])
-def test_bad_input(metric):
-    with pytest.raises(ValueError, match=r"`max_fpr` must be in \(0, 1\), got 1"):
-        metric(TRUTH, TIED, 1)
-    with pytest.raises(ValueError, match=r"`scores` must have as many rows as `y_true` \(7\), got 6"):
-        metric(TRUTH, TIED[1:])
-    with pytest.raises(ValueError, match="`y_true` must hold exactly two labels, got 1"):
-        metric([1, 1], [0.1, 0.2])
-    with pytest.raises(ValueError, match="`scores` must be finite, got nan in row 0"):
-        metric(TRUTH, [np.nan, *TIED[1:]])
-
-
 @settings(deadline=None, max_examples=200)
 @given(
     rows=st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=40),
