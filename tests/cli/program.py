@@ -24,3 +24,11 @@ def refusal(done):
 def check_sentence(done, pattern):
     """Compare the sentence of a command that has refused something with a regular expression."""
     assert re.search(pattern, refusal(done)), done.stderr
+
+
+def rows_of_parts(facts):
+    """Count the rows of each part of the data that a model was made and measured on."""
+    counts = {}
+    for group in facts.groups:
+        counts[group.part] = counts.get(group.part, 0) + group.rows
+    return counts

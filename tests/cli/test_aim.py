@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from tests.aim.conftest import draw_applicants
-from tests.cli.program import check_sentence, run
+from tests.cli.program import check_sentence, rows_of_parts, run
 
 from fado import AimedEstimator, load_model
 
@@ -59,10 +59,10 @@ def test_one_command_one_model_one_card(folder):
         "card.html",
     }
     model = load_model(folder / "model")
+    places = {(own.part, own.group) for own in model.facts_.groups}
     assert set(model.facts_.measured) == {"validation", "test"} == set(model.facts_.before)
-    assert [own.group for own in model.facts_.rates] == ["f", "m", "f", "m"]
-    for part in model.facts_.parts:
-        assert [own.group for own in part.groups] == ["f", "m"]
+    assert {part for part, _ in places} == {"training", "validation", "test"}
+    assert all((part, sex) in places for part, _ in places for sex in ("f", "m"))
     before, after = numbers(done.stdout, "fpr_ratio")
     for part, told in ((model.facts_.before, before), (model.facts_.measured, after)):
         assert told == pytest.approx(part["test"]["fpr_ratio"], abs=5e-4)
@@ -99,16 +99,12 @@ def test_months_set_rows_apart(folder):
     )
     assert "in 2 fits on 2,000 rows" in done.stdout
     model = load_model(folder / "model")
-    assert {part.name: sum(own.rows for own in part.groups) for part in model.facts_.parts} == {
-        "training": 2000,
-        "validation": 1000,
-        "test": 1000,
-    }
+    assert rows_of_parts(model.facts_) == {"training": 2000, "validation": 1000, "test": 1000}
     assert "month" not in model.feature_names_in_
     tested = FRAME[FRAME["month"] >= 6]
     decided = model.predict(tested) == "yes"
     rate = decided[(tested["hired"] == "no") & (tested["sex"] == "m")].mean()
-    (own,) = [one for one in model.facts_.rates if (one.part, one.group) == ("test", "m")]
+    (own,) = [one for one in model.facts_.groups if (one.part, one.group) == ("test", "m")]
     assert own.after["fpr"] == rate
 
 

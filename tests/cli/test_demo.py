@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.cli.program import rows_of_parts
 
 from fado import load_model
 from fado.experiment import Results
@@ -67,9 +68,8 @@ def test_it_ends_with_a_model_and_its_card(done):
     assert "fpr_ratio of at least 0.8" in (folder / "model" / "card.md").read_text(encoding="utf-8")
     assert "customer_age" not in model.feature_names_in_
     assert facts.intervention == "aimed scores"  # something had to move
-    counted = {part.name: sum(own.rows for own in part.groups) for part in facts.parts}
     months = pd.read_parquet(folder / "account_fraud.parquet")["month"]
-    assert counted == {
+    assert rows_of_parts(facts) == {
         "training": (months < 4).sum(),
         "validation": months.isin([4, 5]).sum(),
         "test": (months > 5).sum(),

@@ -101,8 +101,6 @@ def test_the_page_is_the_librarys(frame, folder):
          " 2.23 x [1.95, 2.54]"),
         ({"id": "separability", "format": "number", "number": 0.011, "low": -0.059, "high": 0.078},
          " 0.011 [-0.059, 0.078]"),
-        ({"id": "prevalence", "format": "number", "number": 0.0, "low": -0.1, "high": 0.1,
-          "turning": {"format": "percent", "number": 0.5, "low": 0.4, "high": 0.6}}, " 50 p.p. [40, 60]"),
         ({"id": "base", "format": "number", "number": None, "low": None, "high": None}, ""),
     ],
 )  # fmt: skip

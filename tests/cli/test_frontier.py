@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from benchmarks.faults import done_fits
 from tests.aim.conftest import draw_applicants
-from tests.cli.program import check_sentence, refusal, run
+from tests.cli.program import check_sentence, refusal, rows_of_parts, run
 
 from fado import load_model
 
@@ -204,8 +204,7 @@ def test_a_column_sets_rows_apart(folder):
     )  # fmt: skip
     model = load_model(folder / "model")
     assert "month" not in model.feature_names_in_
-    rows = {part.name: sum(own.rows for own in part.groups) for part in model.facts_.parts}
-    assert rows == {"training": 750, "validation": 500, "test": 250}
+    assert rows_of_parts(model.facts_) == {"training": 750, "validation": 500, "test": 250}
     test = FRAME[months == 5]
     selected = model.predict(test) == "yes"
     hired, weight = (test["hired"] == "yes").to_numpy(), test["weight"].to_numpy()
@@ -215,10 +214,7 @@ def test_a_column_sets_rows_apart(folder):
 
 def test_a_share_of_the_rows_is_kept_for_the_verdict(folder):
     frontier(folder, "--test-fraction", "0.4")
-    parts = {
-        part.name: sum(own.rows for own in part.groups) for part in load_model(folder / "model").facts_.parts
-    }
-    assert parts["test"] == pytest.approx(600, abs=4)
+    assert rows_of_parts(load_model(folder / "model").facts_)["test"] == pytest.approx(600, abs=4)
 
 
 def test_what_is_printed_is_what_the_card_begins_with(folder):
