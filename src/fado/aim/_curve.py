@@ -88,6 +88,8 @@ class Limit:
     ratio: str
     compared: tuple[int, ...]
     line: float = 1.0
+    name: str = ""
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,14 +360,13 @@ def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
     label, of_selected = RATIOS[limit.ratio].label, RATIOS[limit.ratio].of_selected
     counted = np.ones_like(rows.positive) if label is None else rows.positive == bool(label)
     codes, places = rows.groups[limit.attribute], list(limit.compared)
-
-    def total(of: Bools, power: Floats) -> Floats:
-        sums: Floats = np.bincount(codes[of], power[of], minlength=max(places) + 1).astype(np.float64)
-        return sums[places]
-
     events = counted & (selected == of_selected)
     return Counts(
-        *(total(of, power) for power in (rows.weights, rows.weights**2) for of in (events, counted))
+        *(
+            np.bincount(codes[of], power[of], minlength=max(places) + 1).astype(np.float64)[places]
+            for power in (rows.weights, rows.weights**2)
+            for of in (events, counted)
+        )
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from fado.aim._folds import Folds
 from fado.aim._groups import check_both_labels
 from fado.aim._lines import chance_of_showing, check_confidence, read_lines
 from fado.aim._weights import aim_weights
-from fado.engine import Scorer, weights_refused
+from fado.engine import weights_refused
 from fado.metrics import Budget, predicted_positive
 from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
@@ -38,10 +38,6 @@ from fado.tabular import (
     read_problem,
     warn_of_unknown,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 WAYS = ("scores", "student", "weights")
 MOST_FITS, MOST_FOLDS = 1_000, 1_000
@@ -181,18 +177,6 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "unknown": True,
         "validation": True,
     }
-    scorer_: Scorer
-    reached_: bool
-    reason_: str
-    threshold_: float
-    metrics_: dict[str, float]
-    path_: pd.DataFrame
-    log_factors_: pd.DataFrame
-    decision_scores_: Floats | None
-    group_predictability_: float
-    sample_weight_: Floats | None
-    n_fits_: int
-    classes_: npt.NDArray[Any]
 
     def __init__(
         self,

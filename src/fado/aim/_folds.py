@@ -175,9 +175,9 @@ class Folds:
             predictions of models that have seen them, those that the next fold validates, if there are any.
         """
         parts = [rows for _, rows in folds]
-        tasks = [self._label_task(train, rows) for train, rows in folds] if label else []
+        tasks = [self._task(self._target, train, rows) for train, rows in folds] if label else []
         n_labels = len(tasks)
-        tasks += [self._group_task(group, train) for group in self._groups for train, _ in folds]
+        tasks += [self._task(group, train) for group in self._groups for train, _ in folds]
         models = self._fit(tasks)
         labels, groups = models[:n_labels], models[n_labels:]
         positions = np.concatenate(parts)
@@ -216,8 +216,8 @@ class Folds:
     def fit(self, rows: Integers | None = None, *, groups: bool = True) -> list[Model]:
         """Fit the model of the label on some rows or all, and with `groups` those of the groups too."""
         rows = np.arange(self.problem.n_rows, dtype=np.int32) if rows is None else rows
-        tasks = [self._group_task(group, rows) for group in self._groups] if groups else []
-        return self._fit([self._label_task(rows, rows[:1]), *tasks])
+        variables = [self._target, *(self._groups if groups else ())]
+        return self._fit([self._task(variable, rows) for variable in variables])
 
     def fit_weighted(self, weights: Floats, rows: Integers) -> Model:
         """Fit the estimator on some rows with these weights."""
@@ -234,15 +234,13 @@ class Folds:
             weights = nearness(log_odds, threshold) * mean_one(self.weights(rows))
         return self._fit([Task(student, target, rows, self.seed, rows[:1], weights)])[0]
 
-    def _label_task(self, rows: Integers, scored: Integers) -> Task:
-        weights = self.problem.sample_weight
+    def _task(self, variable: Variable, rows: Integers, scored: Integers | None = None) -> Task:
+        """Make the task of fitting the label, or groups, whose models get weights of a mean of 1."""
+        estimator, weights = self._estimator, self.problem.sample_weight
         weights = None if weights is None else weights[rows]
-        return Task(self._estimator, self._target, rows, self.seed, scored, weights)
-
-    def _group_task(self, group: Variable, rows: Integers) -> Task:
-        weights = self.problem.sample_weight
-        weights = None if weights is None else mean_one(weights[rows])
-        return Task(self._group_estimator, group, rows, self.seed, rows[:1], weights)
+        if variable is not self._target:
+            estimator, weights = self._group_estimator, None if weights is None else mean_one(weights)
+        return Task(estimator, variable, rows, self.seed, rows[:1] if scored is None else scored, weights)
 
     def _fit(self, tasks: Sequence[Task]) -> list[Model]:
         """Fit all tasks, in parallel if the engine allows it, and give the models in their order."""

@@ -172,13 +172,13 @@ class Lines:
         allowance: float = 1.0,
     ) -> Lines:
         """Set a line for each ratio of every attribute that has two groups to compare."""
-        limits = tuple(
-            Limit(number, ratio, tuple(np.flatnonzero(attribute.compared).tolist()), line)
-            for number, attribute in enumerate(attributes)
-            for ratio, line in lines.items()
-            if attribute.compared.sum() > 1
-        )
-        return cls(tuple(attributes), limits, confidence, budget, seed, allowance)
+        limits = []
+        for number, attribute in enumerate(attributes):
+            compared = tuple(np.flatnonzero(attribute.compared).tolist())
+            for ratio, line in lines.items() if len(compared) > 1 else ():
+                name = f"{ratio}[{attribute.name}]" if len(attributes) > 1 else ratio
+                limits.append(Limit(number, ratio, compared, line, name, attribute.titles))
+        return cls(tuple(attributes), tuple(limits), confidence, budget, seed, allowance)
 
     def bounds(self, counts: Sequence[Counts]) -> list[float]:
         """Give the lower bound of each ratio."""
@@ -190,7 +190,7 @@ class Lines:
         ends: dict[str, float] = {}
         for limit, bound in zip(self.limits, self.bounds(point.counts), strict=True):
             lowest = min(bound, ends.get(f"{limit.ratio}_low", bound))
-            ends |= {f"{limit.ratio}_low": lowest, f"{self._named(limit)}_low": bound}
+            ends |= {f"{limit.ratio}_low": lowest, f"{limit.name}_low": bound}
         return ends
 
     def reached(self, counts: Sequence[Counts]) -> bool:
@@ -254,7 +254,7 @@ class Lines:
         """Explain why the lines were not reached, and what came closest."""
         if not self.limits:
             return "There are no two groups to compare: the estimator is trained unchanged."
-        lines = list_names([f"{self._named(limit)} {limit.line:g}" for limit in self.limits])
+        lines = list_names([f"{limit.name} {limit.line:g}" for limit in self.limits])
         one, n_rows = len(self.limits) == 1, len(rows.positive)
         start = f"The {'line' if one else 'lines'} {lines} {'was' if one else 'were'} not reached"
         smallest, cell = self._smallest_cell(rows)
@@ -317,9 +317,9 @@ class Lines:
             rate = RATIOS[limit.ratio]
             negatives, positives = self._cells(limit, rows)
             members = {0: negatives, 1: positives, None: negatives + positives}[rate.label].astype(int)
-            titles = self.attributes[limit.attribute].titles
             cells += [
-                (count, title, rate.members) for count, title in zip(members.tolist(), titles, strict=True)
+                (count, title, rate.members)
+                for count, title in zip(members.tolist(), limit.titles, strict=True)
             ]
         count, title, counted = min(cells, key=lambda cell: cell[0])
         n_rows, counted = f"{count:,}" if count else "no", counted[: -1 if count == 1 else None]
@@ -344,7 +344,7 @@ class Lines:
             beside = f"{100 * (2 * INTERVAL - 1):g} % interval {low:.{digits}f} to {high:.{digits}f}"
             if self.confidence is not None:
                 beside = f"lower bound {low:.{digits}f} at {100 * self.confidence:g} % confidence"
-            shown.append(f"{self._named(limit)} {counts.ratio:.{digits}f} ({beside})")
+            shown.append(f"{limit.name} {counts.ratio:.{digits}f} ({beside})")
         return list_names(shown)
 
     def frame(self, points: Sequence[Point], chosen: int | None) -> pd.DataFrame:
@@ -371,10 +371,12 @@ class Lines:
                 "chosen": place == chosen,
             }
             for limit, counts, bound in zip(self.limits, point.counts, bounds, strict=True):
-                name, rate_of = self._named(limit), limit.ratio.removesuffix("_ratio")
-                titles = self.attributes[limit.attribute].titles
-                row |= {name: counts.ratio, f"{name}_low": bound}
-                row |= {f"{rate_of}[{title}]": rate for title, rate in zip(titles, counts.rates, strict=True)}
+                rate_of = limit.ratio.removesuffix("_ratio")
+                row |= {limit.name: counts.ratio, f"{limit.name}_low": bound}
+                row |= {
+                    f"{rate_of}[{title}]": rate
+                    for title, rate in zip(limit.titles, counts.rates, strict=True)
+                }
             for moved in self.log_factors(point.coefficients):
                 name = moved["group"]
                 name = name if len(self.attributes) == 1 else f"{moved['attribute']}: {name}"
@@ -429,10 +431,6 @@ class Lines:
                 metrics[key] = lowest[key]
                 metrics |= {f"{ratio}[{name}]{end}": one[key] for name, one in by_attribute.items()}
         return metrics
-
-    def _named(self, limit: Limit) -> str:
-        several = len(self.attributes) > 1
-        return f"{limit.ratio}[{self.attributes[limit.attribute].name}]" if several else limit.ratio
 
 
 def expected_counts(ratio: str, budget: Budget, negatives: Floats, positives: Floats) -> Counts | None:

@@ -13,7 +13,7 @@ from fado._messages import list_names
 from fado._version import __version__
 from fado.engine import CombinedScorer, Schema, Scorer, StudentScorer
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS, Budget, is_above
-from fado.models._facts import FEW, RATES, STATED, Facts, GroupRates
+from fado.models._facts import FEW, RATES, STATED, Facts
 
 _NAMED = 20  # columns that the card lists
 _NAN = float("nan")
@@ -108,7 +108,11 @@ def ends_of(metrics: Mapping[str, float], name: str) -> tuple[float, float, floa
 
 def card_content(facts: Facts, labels: tuple[Any, Any], threshold: float, scorer: Scorer) -> dict[str, Any]:
     """Return the card: fields, a verdict, a lead, and sections of texts, points and tables of text."""
-    part = _shown_part(facts)
+    # The verdict is on test rows, if there are any, else on those that selected the model.
+    part = next((name for name in ("test", facts.chosen_on, *facts.measured) if name in facts.measured), None)
+    tries = f"{facts.models:,} candidate{'s' if facts.models != 1 else ''}"
+    fits = f"{facts.fits:,} fit{'s' if facts.fits != 1 else ''}"
+    tried = [f"The model was selected from {tries}, with {fits}.", *([facts.chosen] if facts.chosen else [])]
     return {
         "title": "Model card",
         "fields": [[name, facts.stated.get(name) or "not stated"] for name in STATED],
@@ -117,7 +121,7 @@ def card_content(facts: Facts, labels: tuple[Any, Any], threshold: float, scorer
         "sections": [
             *([] if part is None else [_before_after(facts, part, threshold), _groups(facts, part)]),
             _decisions(facts, labels, threshold, scorer),
-            _tried(facts),
+            _section("What was tried", tried),
             _data(facts),
             _measured(facts, threshold),
             _limits(facts),
@@ -125,12 +129,6 @@ def card_content(facts: Facts, labels: tuple[Any, Any], threshold: float, scorer
         ],
         "footer": f"FADO {__version__}",
     }
-
-
-def _shown_part(facts: Facts) -> str | None:
-    """Return the part that the verdict is on: test rows if there are any, else those that selected it."""
-    parts = [name for name in ("test", facts.chosen_on, *facts.measured) if name in facts.measured]
-    return parts[0] if parts else None
 
 
 def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
@@ -171,7 +169,17 @@ def _lead(facts: Facts, part: str | None) -> list[str]:
         texts += _budget(facts, part)
     if part != "test":
         texts.append("There are no test rows: only an untouched test set shows what to expect on new data.")
-    texts += _chosen_by(facts, part)
+    lines = "lines were" if len(facts.lines) > 1 else "line was"
+    if part == facts.chosen_on:
+        selected = f"{part.capitalize()} rows selected the model and its threshold"
+        texts.append(f"{selected}, so figures on them are optimistic.")
+    elif facts.chosen_on in facts.measured:
+        verdict = verdict_on(facts.measured[facts.chosen_on], facts)
+        texts.append(f"On {facts.chosen_on} rows, which selected the model, {verdict}.")
+        texts += _budget(facts, facts.chosen_on)
+    else:
+        outcome = "reached" if facts.reached else "missed"
+        texts.append(f"On the rows that selected the model, the {lines} {outcome}.")
     if facts.reached and not facts.intervention:
         as_it_is = "the untouched model reaches the line" + ("s" if len(facts.lines) > 1 else "")
         enough = {"reached", "reached by the estimate"} if facts.confidence is None else {"reached"}
@@ -185,21 +193,6 @@ def _lead(facts: Facts, part: str | None) -> list[str]:
     sure = "" if facts.confidence is None else f", with {100 * facts.confidence:g} % confidence"
     required = f"a {lines} between the groups of {_attributes(facts)}{sure}, at {facts.budget}"
     return [*texts, f"The model predicts {facts.target!r}. Required was {required}."]
-
-
-def _chosen_by(facts: Facts, part: str | None) -> list[str]:
-    """State the figures on the rows that selected the model, or that the verdict is on these."""
-    if part == facts.chosen_on:
-        selected = f"{part.capitalize()} rows selected the model and its threshold"
-        return [f"{selected}, so figures on them are optimistic."]
-    if facts.chosen_on in facts.measured:
-        verdict = verdict_on(facts.measured[facts.chosen_on], facts)
-        return [
-            f"On {facts.chosen_on} rows, which selected the model, {verdict}.",
-            *_budget(facts, facts.chosen_on),
-        ]
-    lines = "lines were" if len(facts.lines) > 1 else "line was"
-    return [f"On the rows that selected the model, the {lines} {'reached' if facts.reached else 'missed'}."]
 
 
 def _budget(facts: Facts, part: str) -> list[str]:
@@ -370,22 +363,20 @@ def _mentions(attribute: str, column: str) -> bool:
     return re.search(begins + re.escape(column) + ends, attribute.strip()) is not None
 
 
-def _tried(facts: Facts) -> dict[str, Any]:
-    tries = f"{facts.models:,} candidate{'s' if facts.models != 1 else ''}"
-    fits = f"{facts.fits:,} fit{'s' if facts.fits != 1 else ''}"
-    texts = [f"The model was selected from {tries}, with {fits}."]
-    return _section("What was tried", [*texts, *([facts.chosen] if facts.chosen else [])])
-
-
 def _data(facts: Facts) -> dict[str, Any]:
     parts = list(dict.fromkeys(group.part for group in facts.groups))
     names = list(dict.fromkeys(group.group for group in facts.groups))
-    counts = {(group.part, group.group): _counted(group) for group in facts.groups}
+    counts = {}
+    for group in facts.groups:
+        texts = [f"fewer than {FEW}", ""]
+        if group.rows is not None and group.positives is not None:
+            texts = [f"{group.rows:,}", f"{group.positives / group.rows:.4f}"]
+        counts[group.part, group.group] = texts
     header = ["group"]
     for part in parts:
         header += [f"{part} rows", f"{part} positive rate"]
     rows = [
-        [name, *(text for part in parts for text in counts.get((part, name), ("0", "")))] for name in names
+        [name, *(text for part in parts for text in counts.get((part, name), ["0", ""]))] for name in names
     ]
     texts = [f"Groups are those of {_attributes(facts)}."]
     if any(group.rows is None for group in facts.groups):
@@ -394,12 +385,6 @@ def _data(facts: Facts) -> dict[str, Any]:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
         texts.append(f"Not compared, being unknown or {few}: {list_names(list(facts.left_out))}.")
     return _section("Data and groups", texts, header=header, rows=rows)
-
-
-def _counted(group: GroupRates) -> tuple[str, str]:
-    if group.rows is None or group.positives is None:
-        return f"fewer than {FEW}", ""
-    return f"{group.rows:,}", f"{group.positives / group.rows:.4f}"
 
 
 def _measured(facts: Facts, threshold: float) -> dict[str, Any]:

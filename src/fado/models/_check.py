@@ -34,7 +34,7 @@ from fado.metrics import (
 from fado.models._card import budget_against, ends_of, held_against, is_over, judge
 from fado.models._drift import FALSE_ALARMS
 from fado.models._facts import Facts
-from fado.reporting import shown_table
+from fado.reporting import shown_table, without_nan
 from fado.tabular import UNKNOWN, Groups, Problem, group_rows
 
 if TYPE_CHECKING:
@@ -165,15 +165,6 @@ class Check:
         }
         table = pd.DataFrame({"metric": names, **numbers})
         return shown_table(self.sentence, self.notes, table)
-
-
-def without_nan(value: Any) -> Any:
-    """Return plain data with None for numbers that are not finite."""
-    if isinstance(value, dict):
-        return {key: without_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_trend(directory: str | os.PathLike[str]) -> pd.DataFrame:

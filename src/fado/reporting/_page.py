@@ -103,7 +103,7 @@ def _plain(value: Any, rounded: Callable[[float], float] = float) -> Any:
 
 
 def without_nan(value: Any) -> Any:
-    """Return plain data with None in place of NaN, which JSON does not have.
+    """Return plain data with None in place of numbers that are not finite, which JSON does not have.
 
     Parameters
     ----------
@@ -112,9 +112,9 @@ def without_nan(value: Any) -> Any:
     """
     if isinstance(value, dict):
         return {key: without_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [without_nan(entry) for entry in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def written_out(text: str) -> str:
