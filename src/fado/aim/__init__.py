@@ -14,6 +14,5 @@ from fado.aim._lines import check_line as check_line
 from fado.aim._lines import expected_counts as expected_counts
 from fado.aim._lines import read_lines as read_lines
 from fado.aim._trade_off import trade_off, trade_off_of
-from fado.aim._weights import cell_weights as cell_weights
 
 __all__ = ["AimedEstimator", "AimedScores", "AimedStudent", "GroupThresholds", "trade_off", "trade_off_of"]
