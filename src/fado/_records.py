@@ -98,7 +98,8 @@ def record_from(kind: type[_Record], content: Any, what: str) -> _Record:
         if name not in names:
             raise ValueError(f"{shorten(name)} is not a field of {what}.")
     for name, hint, default in known:
-        if content.get(name) is not None or (name in content and default is MISSING):
+        optional = default is MISSING or NoneType in get_args(hint)
+        if content.get(name) is not None or (name in content and optional):
             values[name] = _value_from(hint, content[name], name, what)
         elif default is MISSING:
             raise ValueError(f"`{name}` of {what} is missing.")

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fado import OutOfBagEntropy, Valuation
+from fado._records import encode, record_from
 from fado.valuation import Provenance, SplitGains, TargetNote, VariableNote
 from fado.valuation._provenance import ENTROPY
 
@@ -302,20 +303,6 @@ def test_what_a_csv_file_cannot_tell_is_not_written_to_one(tmp_path):
         assert (loaded.variables, loaded.scales) == (valuation.variables, valuation.scales)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        ([], "must be a mapping"),
-        ({"seed": "x"}, "`seed` of the values' description is broken, got 'x'"),
-        ({"variables": {"y": {"kind": 3}}}, "`kind` of the values' description is broken"),
-        ({"trees": {"y": "many"}}, "`trees` of the values' description is broken"),
-    ],
-)
-def test_a_broken_description_is_named(metadata, message):
-    with pytest.raises(ValueError, match=message):
-        Provenance.from_dict(metadata)
-
-
 def test_provenance_survives_plain_data():
     about = Provenance(
         "mine",
@@ -332,7 +319,7 @@ def test_provenance_survives_plain_data():
         target_pattern="abc",
         made_for=TargetNote("default", "d1"),
     )
-    assert Provenance.from_dict(about.to_dict()) == about
+    assert record_from(Provenance, json.loads(json.dumps(encode(about))), "it") == about
 
 
 def test_text_of_a_file_is_escaped_in_a_notebook():

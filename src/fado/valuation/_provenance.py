@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._records import encode, record_from, shorten
+from fado._records import encode, shorten
 
 NEW_ROWS = ", new rows"  # ends the algorithm of values whose models have not learnt from the rows
 FIELDS = ("values", "standard_error", "counts", "label_probability", "epistemic")
 
-_WHAT = "the values' description"
 _SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
 _OFF = 1e-6  # by which the sum of probabilities of another's model may be off
 _MOST_FITS = 2**31 - 1
@@ -57,24 +56,6 @@ class Scale:
     def is_signed(self) -> bool:
         """Whether values may be negative."""
         return self.low is None or self.low < 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the scale as plain data that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Any) -> Scale:
-        """Read what `to_dict` returned; anything else raises a ValueError."""
-        try:
-            low, high, neutral = (
-                None if content[name] is None else float(content[name]) for name in ("low", "high", "neutral")
-            )
-            return cls(str(content["meaning"]), low, high, neutral)
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
-            raise ValueError(
-                "A scale must be a mapping with `meaning`, `low`, `high` and `neutral`, got "
-                f"{shorten(content)}."
-            ) from error
 
 
 ENTROPY = Scale("entropy of the predicted classes: how uncertain models are", 0.0, 1.0, None)
@@ -209,22 +190,6 @@ class Provenance:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold; unknown entries are left out."""
         return {"algorithm": self.algorithm, **self.settings, **encode(replace(self, settings={}))}
-
-    @classmethod
-    def from_dict(cls, content: Any) -> Provenance:
-        """Read what `to_dict` gave; entries with other names become settings.
-
-        Raises
-        ------
-        ValueError
-            If an entry has the wrong form; the message names it.
-        """
-        if not isinstance(content, Mapping):
-            raise ValueError(f"{_WHAT} must be a mapping, got {shorten(content)}.")
-        names = {field.name for field in fields(cls)} - {"settings"}
-        known = {name: value for name, value in content.items() if name in names}
-        settings = {str(name): value for name, value in content.items() if name not in names}
-        return replace(record_from(cls, known, _WHAT), settings=settings)
 
 
 def of_new_rows(provenance: Provenance, *, y_given: bool) -> Provenance:

@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import warn_user
-from fado._records import shorten
+from fado._records import encode, record_from, shorten
 from fado._storage import Manifest, replacing
 from fado.tabular import TARGET, write_csv
 from fado.valuation._provenance import (
@@ -41,7 +41,7 @@ METADATA_KEY = b"fado.valuation"
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
 _ENDINGS = (".parquet", ".csv")
-_FORMAT = 2
+_FORMAT = 3
 _PROBABILITIES = "probabilities"
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 _ROWS_AT_A_TIME = 1 << 17
@@ -74,16 +74,7 @@ class About:
 
     def describe(self) -> bytes:
         """Return the description as a file holds it."""
-        content = {
-            "format": _FORMAT,
-            "variables": self.variables,
-            "fields": self.fields,
-            "scales": {name: scale.to_dict() for name, scale in self.scales.items()},
-            "metadata": self.provenance.to_dict(),
-        }
-        if self.shapes:
-            content[_PROBABILITIES] = {name: list(shape) for name, shape in self.shapes.items()}
-        return json.dumps(content).encode()
+        return json.dumps({"format": _FORMAT, **encode(self)}).encode()
 
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
@@ -97,7 +88,7 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     about = About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance, shapes)
     names = about.column_names()
     if ending == ".csv":
-        _check_csv(about)
+        _check_csv(about)  # it would be read as something else
     arrays = {
         field: {name: valuation.field(field, name) for name in about.variables} for field in about.fields
     }
@@ -183,7 +174,10 @@ def open_values(path: str | os.PathLike[str]) -> tuple[list[StoredPart], About]:
             f"writes them, got {str(path)!r}."
         )
     else:
-        footer = _footer(Path(path))
+        try:
+            footer = pyarrow.parquet.read_metadata(path)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{str(path)!r} is not a Parquet file, or it is damaged.") from error
         parts = [StoredPart(Path(path), footer.num_rows, footer_digest(Path(path)))]
         description = (footer.metadata or {}).get(METADATA_KEY)
     with _naming(path):
@@ -282,26 +276,17 @@ def _described(description: bytes | None) -> About:
         raise ValueError("it has no description of its values.")
     try:
         content = json.loads(description)
-        layout = content["format"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        layout = content.pop("format")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError("the description of its values is not JSON that can be read.") from error
     if layout != _FORMAT:
         raise ValueError(f"it is in format {shorten(layout)}, and this release reads {_FORMAT}.")
-    try:
-        variables, shapes = list(content["variables"]), content.get(_PROBABILITIES) or {}
-        about = About(
-            variables,
-            [str(field) for field in content["fields"]],
-            {name: Scale.from_dict(content["scales"][name]) for name in variables},
-            Provenance.from_dict(content["metadata"]),
-            {name: tuple(shapes[name]) for name in shapes},
-        )
-        about.column_names()
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"the description of its values is not complete ({error!r}).") from error
-    if variables[:1] != [TARGET] or len(set(variables)) != len(variables):
+    about = record_from(About, content, "the description of its values")
+    if about.variables[:1] != [TARGET] or len(set(about.variables)) != len(about.variables):
         raise ValueError("its `variables` must be distinct names, 'y' first.")
-    if about.fields != [field for field in FIELDS if field == "values" or field in about.fields]:
+    if about.scales.keys() != set(about.variables):
+        raise ValueError("its `scales` must be those of its `variables`.")
+    if about.fields != [name for name in FIELDS if name == "values" or name in about.fields]:
         raise ValueError(f"its `fields` must be some of {', '.join(FIELDS)}, in this order, 'values' first.")
     _check_shapes(about)
     return about
@@ -314,14 +299,8 @@ def _check_shapes(about: About) -> None:
         fits = len(n_labels) == 1 and shape[:1] == n_labels and len(shape) == (1 if name == TARGET else 2)
         if not fits or name not in about.variables:
             raise ValueError(
-                "its `probabilities` must state how many classes 'y' has and, for an attribute, this and how "
-                "many groups it has."
-            )
-        note = about.provenance.variables.get(name)
-        if note is not None and note.classes and len(note.classes) != shape[-1]:
-            raise ValueError(
-                f"its `probabilities` of {shorten(name)} are of {shape[-1]} classes, and it names "
-                f"{len(note.classes)}."
+                "its `shapes` must state how many classes 'y' has and, for an attribute, this and how many "
+                "groups it has."
             )
 
 
@@ -330,7 +309,7 @@ def _guessed(names: Sequence[str]) -> About | None:
 
     FADO's valuators write more fields than values; values alone are effects.
     """
-    fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
+    fields = ["values", *(name for name in FIELDS[1:] if f"y.{name}" in names)]
     variables = list(names[: len(names) // len(fields)])
     scales = dict.fromkeys(variables, ENTROPY if len(fields) > 1 else EFFECT)
     about = About(variables, fields, scales, Provenance(), {})
@@ -473,13 +452,6 @@ def _batches(
         ) from error
     except ValueError as error:
         raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
-
-
-def _footer(path: Path) -> Any:
-    try:
-        return pyarrow.parquet.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{str(path)!r} is not a Parquet file, or it is damaged.") from error
 
 
 def footer_digest(path: Path) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fado._messages import closest_names, insert_parameters
 from fado._progress import tracked
-from fado._records import decode, encode, label_from, label_to
+from fado._records import encode, label_from, label_to, record_from
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
 from fado._typing import Floats
 from fado._version import __version__, library_versions
@@ -255,7 +255,7 @@ class ValuationModels:
                     "versions": library_versions(),
                     "n_rows": self.n_rows,
                     "target": self.target_digest,
-                    "provenance": encode(self.provenance.to_dict()),
+                    "provenance": encode(self.provenance),
                     "schemas": schemas,
                     "variables": variables,
                     "files": {name: digest_of(content) for name, content in files.items()},
@@ -371,7 +371,7 @@ def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
             _variable_from(folder, manifest, number, entry)
             for number, entry in enumerate(manifest["variables"])
         )
-        provenance = Provenance.from_dict(decode(manifest["provenance"]))
+        provenance = record_from(Provenance, manifest["provenance"], "their provenance")
         return ValuationModels(kept, manifest["n_rows"], manifest["target"], provenance)
     except DamagedError:
         raise
