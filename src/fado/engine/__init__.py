@@ -7,7 +7,7 @@ from fado.engine._base import Scorer as Scorer
 from fado.engine._base import Task as Task
 from fado.engine._base import Watch as Watch
 from fado.engine._layout import MissingValuesError as MissingValuesError
-from fado.engine._layout import explaining_missing_in_table as explaining_missing_in_table
+from fado.engine._layout import explaining_missing as explaining_missing
 from fado.engine._lightgbm import LightGBMEngine as LightGBMEngine
 from fado.engine._lightgbm import LightGBMModel as LightGBMModel
 from fado.engine._lightgbm import default_estimators as default_estimators

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._compat import is_regressor
 from fado._messages import list_names
@@ -146,33 +145,25 @@ class MissingValuesError(ValueError):
     """An estimator was given missing values, which it does not take."""
 
 
-def explaining_missing(estimator: Any, layout: Layout, features: Any) -> AbstractContextManager[None]:
-    """Name the columns with missing values if an estimator fails because of them."""
-    return _explaining(estimator, lambda: _columns_with_missing(layout, features))
-
-
-def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManager[None]:
-    """Do the same for an estimator that gets a user's table as it is."""
-
-    def names() -> list[str]:
-        table = Table.from_input(X)
-        if table.is_sparse:
-            missing = _with_missing(table.source)
-        else:
-            missing = np.array([np.isnan(column.numbers()).any() for column in table.columns])
-        return [table.names[j] for j in np.flatnonzero(missing)]
-
-    return _explaining(estimator, names)
-
-
 @contextmanager
-def _explaining(estimator: Any, find_columns: Callable[[], list[str]]) -> Iterator[None]:
+def explaining_missing(estimator: Any, features: Any, layout: Layout | None = None) -> Iterator[None]:
+    """Name the columns with missing values if an estimator fails because of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted or used within the block.
+    features : object
+        What it gets: rows that were laid out, or a user's table as it is.
+    layout : Layout, optional
+        How the rows were laid out.
+    """
     from sklearn.pipeline import Pipeline
 
     try:
         yield
     except Exception as error:
-        columns = find_columns() if _OF_MISSING.search(str(error)) else []
+        columns = _columns_with_missing(features, layout) if _OF_MISSING.search(str(error)) else []
         if not columns:
             raise
         last = estimator
@@ -190,20 +181,23 @@ def _explaining(estimator: Any, find_columns: Callable[[], list[str]]) -> Iterat
         ) from error
 
 
-def _columns_with_missing(layout: Layout, features: Any) -> list[str]:
-    """Find the columns of the table with missing values that the estimator saw."""
-    missing = _with_missing(features)
-    if layout.form == "numbers":  # one for a column of numbers, one for each level of another
-        widths = [len(levels) if (levels := layout.schema.levels[j]) is not None else 1 for j in layout.kept]
-        missing = np.array([missing[start:end].any() for start, end in pairwise(np.cumsum([0, *widths]))])
-    kept = np.array(layout.kept)[missing[: len(layout.kept)]]
-    return [layout.schema.names[j] for j in kept]
-
-
-def _with_missing(features: Any) -> npt.NDArray[np.bool_]:
-    """Return which columns of a matrix or frame have missing values."""
+def _columns_with_missing(features: Any, layout: Layout | None) -> list[str]:
+    """Name the columns with missing values that the estimator saw."""
+    names: Sequence[str]
+    places: Sequence[int]
+    if layout is None:
+        table = Table.from_input(features)
+        names, places = table.names, range(table.n_columns)
+        features = table.source if table.is_sparse else np.column_stack([c.numbers() for c in table.columns])
+    else:
+        names, places = layout.schema.names, layout.kept
     if hasattr(features, "tocoo"):
         matrix = features.tocoo()
-        return np.bincount(matrix.col[np.isnan(matrix.data)], minlength=features.shape[1]) > 0
-    missing = features.isna().to_numpy() if hasattr(features, "isna") else np.isnan(features)
-    return np.asarray(missing.any(axis=0))
+        missing = np.bincount(matrix.col[np.isnan(matrix.data)], minlength=features.shape[1]) > 0
+    else:
+        gaps = features.isna().to_numpy() if hasattr(features, "isna") else np.isnan(features)
+        missing = gaps.any(axis=0)
+    if layout is not None and layout.form == "numbers":  # one for each level of a column of text
+        widths = [len(levels) if (levels := layout.schema.levels[j]) is not None else 1 for j in places]
+        missing = np.array([missing[start:end].any() for start, end in pairwise(np.cumsum([0, *widths]))])
+    return [names[j] for j, has_some in zip(places, missing, strict=False) if has_some]

@@ -116,14 +116,22 @@ class SklearnEngine:
         layout, features = self._layout(task)
         learnt = clone(task.estimator)
         given = _weights_given(learnt, task.weights)
-        _set_seed(learnt, task.seed)
+        parameters = learnt.get_params(deep=True)
+        chosen: dict[str, Any] = {
+            name: sklearn_seed(task.seed)
+            for name, value in parameters.items()
+            if (name == "random_state" or name.endswith("__random_state")) and value is None
+        }
+        if is_lightgbm(learnt):
+            chosen |= {name: value for name, value in _QUIET.items() if parameters.get(name) is None}
+        learnt.set_params(**chosen)
         # One thread per fit: fits run side by side, and the number of threads may change the last digits.
         shown = _take(features, task.rows)
         target = self._target if task.variable.sees_target else None
         if target is not None:
             shown = layout.with_target(shown, target.take(task.rows))
         routed = config_context(enable_metadata_routing=False)  # weights go to the step that takes them
-        with explaining_missing(task.estimator, layout, shown), threadpool_limits(1), routed:
+        with explaining_missing(task.estimator, shown, layout), threadpool_limits(1), routed:
             learnt.fit(shown, task.variable.labels[task.rows], **given)
         return SklearnModel(learnt, layout, features, target, task)
 
@@ -216,8 +224,23 @@ class SklearnScorer:
         """Return the probabilities of all classes, or numbers, for rows that were laid out."""
         from threadpoolctl import threadpool_limits
 
-        with explaining_missing(self.estimator, self.layout, features), threadpool_limits(1):
-            return _predict(self.estimator, features, self.n_classes)
+        estimator, predict = self.estimator, "predict_proba" if self.n_classes else "predict"
+        with explaining_missing(estimator, features, self.layout), threadpool_limits(1):
+            predicted = np.asarray(getattr(estimator, predict)(features), dtype=np.float64)
+        if self.n_classes == 0:
+            return predicted
+        classes = np.asarray(estimator.classes_, dtype=np.intp)
+        if predicted.shape != (len(predicted), len(classes)):
+            raise ValueError(
+                f"`{type(estimator).__name__}` gave probabilities of shape {predicted.shape} for "
+                f"{len(classes)} classes: `predict_proba` must give one column per class."
+            )
+        spread = np.zeros((len(predicted), self.n_classes))
+        spread[:, classes] = predicted  # also of those that the estimator never saw
+        sums = spread.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # Rounding is put right; what is no distribution stays as it is, for those who read it to refuse.
+            return np.where(np.abs(sums - 1.0) <= _ROUNDING, spread / sums, spread)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Return how to lay out rows, and the estimator as skops writes it."""
@@ -240,24 +263,34 @@ class SklearnScorer:
         """Read what `parts` returned."""
         import pandas as pd
 
-        told = record_from(_Parts, plain, "an estimator")
-        form: Any = told.form
-        n_names = None if told.names is None else len(told.names)
+        parts = record_from(_Parts, plain, "an estimator")
+        form: Any = parts.form
+        n_names = None if parts.names is None else len(parts.names)
         if not (
             form in get_args(Form)
-            and len(told.schema.levels) == len(told.schema.names)
-            and set(told.kept) <= set(range(len(told.schema.names)))
-            and n_names == (len(told.kept) if form in ("frame", "columns") else None)
-            and told.n_classes >= 0
+            and len(parts.schema.levels) == len(parts.schema.names)
+            and set(parts.kept) <= set(range(len(parts.schema.names)))
+            and n_names == (len(parts.kept) if form in ("frame", "columns") else None)
+            and parts.n_classes >= 0
         ):
             raise ValueError("The description of the estimator is broken: its columns do not fit together.")
-        layout = Layout(form, told.kept, told.schema, None if told.names is None else pd.Index(told.names))
+        names = None if parts.names is None else pd.Index(parts.names)
         target = None
-        if told.target is not None:
-            kind: Kind = "classes" if told.target.classes else "continuous"
-            target = Variable(told.target.name, kind, np.zeros(0), told.target.classes)
-        estimator = _predictor(read_estimator(content, told.estimator), told.n_classes)
-        return cls(estimator, layout, told.n_classes, target)
+        if parts.target is not None:
+            kind: Kind = "classes" if parts.target.classes else "continuous"
+            target = Variable(parts.target.name, kind, np.zeros(0), parts.target.classes)
+        estimator = read_estimator(content, parts.estimator)
+        name, n_classes = type(estimator).__name__, parts.n_classes
+        if n_classes == 0 and not callable(getattr(type(estimator), "predict", None)):
+            raise ValueError(f"The content is of {name}, which cannot predict.")
+        if n_classes:
+            classes = np.asarray(getattr(estimator, "classes_", None))
+            fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
+            if not fits or len(set(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
+                raise ValueError(
+                    f"The content is of {name}, which gives no probabilities for {n_classes} classes."
+                )
+        return cls(estimator, Layout(form, parts.kept, parts.schema, names), n_classes, target)
 
 
 @dataclass(frozen=True)
@@ -313,51 +346,5 @@ def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
     return {f"{prefix}sample_weight": weights}
 
 
-def _set_seed(model: Any, seed: int) -> None:
-    """Seed what is random and has no seed; keep LightGBM quiet and to one thread."""
-    parameters = model.get_params(deep=True)
-    chosen: dict[str, Any] = {
-        name: sklearn_seed(seed)
-        for name, value in parameters.items()
-        if (name == "random_state" or name.endswith("__random_state")) and value is None
-    }
-    if is_lightgbm(model):
-        chosen |= {name: value for name, value in _QUIET.items() if parameters.get(name) is None}
-    model.set_params(**chosen)
-
-
 def _take(features: Any, rows: Integers) -> Any:
     return features.iloc[rows] if hasattr(features, "iloc") else features[rows]
-
-
-def _predict(estimator: Any, features: Any, n_classes: int) -> Floats:
-    """Return the probabilities of all classes, also of those that the estimator never saw; or numbers."""
-    if n_classes == 0:
-        return np.asarray(estimator.predict(features), dtype=np.float64)
-    predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
-    classes = np.asarray(estimator.classes_, dtype=np.intp)
-    if predicted.shape != (len(predicted), len(classes)):
-        raise ValueError(
-            f"`{type(estimator).__name__}` gave probabilities of shape {predicted.shape} for "
-            f"{len(classes)} classes: `predict_proba` must give one column per class."
-        )
-    spread = np.zeros((len(predicted), n_classes))
-    spread[:, classes] = predicted
-    sums = spread.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # Rounding is put right; what is no distribution stays as it is, for those who read it to refuse.
-        return np.where(np.abs(sums - 1.0) <= _ROUNDING, spread / sums, spread)
-
-
-def _predictor(estimator: Any, n_classes: int) -> Any:
-    """Return an estimator if it predicts this number of classes, or numbers."""
-    name = type(estimator).__name__
-    if n_classes == 0:
-        if not callable(getattr(type(estimator), "predict", None)):
-            raise ValueError(f"The content is of {name}, which cannot predict.")
-        return estimator
-    classes = np.asarray(getattr(estimator, "classes_", None))
-    fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
-    if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
-        raise ValueError(f"The content is of {name}, which gives no probabilities for {n_classes} classes.")
-    return estimator

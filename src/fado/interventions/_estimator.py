@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from fado._checks import check_choice, check_instance, check_share
 from fado._compat import get_tags
 from fado._messages import insert_parameters
-from fado.engine import explaining_missing_in_table
+from fado.engine import explaining_missing
 from fado.interventions._base import REQUESTS, BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
 
@@ -176,7 +176,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         if changed is not None:
             labels = labels_of(target_column(y, len(changed)), getattr(reweigher, "pos_label", None))
             y = np.array(labels.pair)[changed.astype(int)]  # there are two labels, or none could be changed
-        with explaining_missing_in_table(self.estimator, X):
+        with explaining_missing(self.estimator, X):
             estimator = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
