@@ -112,7 +112,7 @@ def test_a_model_goes_through_all_columns_as_often_as_one_of_few_columns(monkeyp
 def test_conditions_of_a_column_are_not_looked_for_among_all(monkeypatch):
     rng = np.random.default_rng(0)
     features = [column_from(f"c{j}", rng.normal(size=100)) for j in range(6)]
-    problem = SimpleNamespace(table=SimpleNamespace(columns=features))
+    problem = SimpleNamespace(table=SimpleNamespace(columns=features), sources=(None,))
     columns = binned_columns(SimpleNamespace(problem=problem, sample=np.arange(100), attributes=()))
     amounts = rng.normal(size=100)
     table = ConditionTable(columns, {column.number: column.codes for column in columns}, amounts)
