@@ -76,8 +76,8 @@ def column_reliance(explored: ExploredRows, n_jobs: int | None, progress: bool) 
     for variable in variables:
         for fold in range(FOLDS):
             train, held = (
-                np.flatnonzero(variable.known & own).astype(np.int32)
-                for own in (folds != fold, folds == fold)
+                np.flatnonzero(variable.known & rows).astype(np.int32)
+                for rows in (folds != fold, folds == fold)
             )
             if len(train) and len(held):
                 estimator = models[variable.kind == "continuous"]

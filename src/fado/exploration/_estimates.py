@@ -162,8 +162,8 @@ def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap,
 
     Examples
     --------
-    >>> found = widest_gap([share(10, 100), share(40, 100), share(20, 100)], [0, 1, 2], share_gap)
-    >>> found.high, found.low, found.is_clear, [round(part, 3) for part in found.gap]
+    >>> widest = widest_gap([share(10, 100), share(40, 100), share(20, 100)], [0, 1, 2], share_gap)
+    >>> widest.high, widest.low, widest.is_clear, [round(part, 3) for part in widest.gap]
     (1, 0, True, [0.3, 0.15, 0.44])
     """
     known = [j for j in compared if np.isfinite(estimates[j].number)]

@@ -178,8 +178,7 @@ def explore(
         The positive label. None means the larger of two labels; a target with more classes then has none.
     max_rows : int, default=50_000
         The largest number of rows that are searched for slices and used for the cost of reaching a line. They
-        are drawn at random. All other figures, also those of a slice that was found,
-        are about all rows.
+        are drawn at random. All other figures, also those of slices, are about all rows.
     min_group_size : int, default=30
         Groups with at least this many rows are always compared. Smaller groups that are also less than 1 % of
         the table are counted and listed, but not compared; the page names them. 0 compares all groups with at

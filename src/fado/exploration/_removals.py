@@ -46,9 +46,9 @@ def most_harmful(effects: Floats, share: float, cells: Integers) -> Bools:
     order = order[effects[order] < 0]
     allowed = np.ones(len(order), dtype=np.bool_)
     for codes in cells:
-        own, sizes = codes[order], np.bincount(codes[codes >= 0])
-        for cell in np.unique(own[own >= 0]):
-            places = np.flatnonzero(own == cell)
+        ordered, sizes = codes[order], np.bincount(codes[codes >= 0])
+        for cell in np.unique(ordered[ordered >= 0]):
+            places = np.flatnonzero(ordered == cell)
             allowed[places[math.floor(MOST_OF_A_CELL * sizes[cell]) :]] = False
     order = order[allowed]
     marked = np.zeros(len(effects), dtype=np.bool_)
@@ -68,12 +68,12 @@ def find_slices(
 
 def label_cells(explored: ExploredRows) -> Integers:
     """Give each searched row's combination of group and label, per attribute; -1 in those of few rows."""
-    labels, found = explored.labels.codes[explored.sample], []
+    labels, of_attributes = explored.labels.codes[explored.sample], []
     for one in explored.attributes:
         codes = one.fine.codes[explored.sample] * (labels.max() + 1) + labels
         cells, sizes = np.unique(codes, return_inverse=True, return_counts=True)[1:]
-        found.append(np.where((sizes >= FEWEST_MEMBERS)[cells] & (labels >= 0), cells, -1))
-    return np.array(found)
+        of_attributes.append(np.where((sizes >= FEWEST_MEMBERS)[cells] & (labels >= 0), cells, -1))
+    return np.array(of_attributes)
 
 
 def keeps_cells(rows: Bools, cells: Integers) -> bool:
@@ -90,7 +90,7 @@ def keeps_cells(rows: Bools, cells: Integers) -> bool:
     """
     for codes in cells:
         known = codes >= 0
-        sizes, gone = (np.bincount(codes[own], minlength=codes.max() + 1) for own in (known, known & rows))
+        sizes, gone = (np.bincount(codes[one], minlength=codes.max() + 1) for one in (known, known & rows))
         if (gone > MOST_OF_A_CELL * sizes).any():
             return False
     return True
@@ -121,20 +121,20 @@ class RemovalSearch(ConditionTable):
         """Find the slices of the largest gain, the largest first; none overlaps another by half.
 
         All others are joined to the conditions of the columns that are `always` tried, however small their
-        own gain. `keeps` says whether the marked rows may be removed.
+        gain alone. `keeps` says whether the marked rows may be removed.
         """
         if self._n_rows < 2 * FEWEST_MEMBERS or not self._variance > 0:
             return []
         best = [j for j in np.argsort(-self._sums, kind="stable").tolist() if self._large_enough[j]][:PARENTS]
-        told = np.flatnonzero(self._large_enough & np.isin(self._ends[:, 0], list(always))).tolist()
-        found: dict[Key, tuple[float, float]] = {
+        tried = np.flatnonzero(self._large_enough & np.isin(self._ends[:, 0], list(always))).tolist()
+        gains: dict[Key, tuple[float, float]] = {
             (j,): (self._sums[j], self._counts[j]) for j in np.flatnonzero(self._small).tolist()
         }
-        for parent in sorted({*best, *told}):
-            found |= self._joined(parent)
+        for parent in sorted({*best, *tried}):
+            gains |= self._joined(parent)
         mean, candidates = float(self._amounts.mean()), []
-        for key in sorted(found, key=lambda one: (-found[one][0], one)):
-            gain, count = found[key]
+        for key in sorted(gains, key=lambda one: (-gains[one][0], one)):
+            gain, count = gains[key]
             if gain <= 0:
                 break
             off = np.array([gain]) - count * mean
@@ -147,8 +147,8 @@ class RemovalSearch(ConditionTable):
         """Join every other condition to one, where both improve the slice."""
         counts, sums = self._totals(self._amounts, np.flatnonzero(self._rows((parent,))))
         within, beside = (
-            permutation_z(counts, sums - counts * self._means[own], self._counts[own], self._variances[own])
-            for own in (parent, slice(None))
+            permutation_z(counts, sums - counts * self._means[one], self._counts[one], self._variances[one])
+            for one in (parent, slice(None))
         )
         earns = (
             self._may_join((parent,))

@@ -250,13 +250,15 @@ class _BeamSearch(ConditionTable):
             int(j) for j in np.argsort(-self._z, kind="stable") if self._large_enough[j] and self._z[j] > 0
         ]
         level: list[tuple[Key, float]] = [((j,), float(self._z[j])) for j in singles[:KEPT_OF_LENGTH]]
-        found = list(level)
+        candidates = list(level)
         clearest_first = lambda one: (-one[1], one[0])  # noqa: E731
         for _ in range(1, MOST_CONDITIONS):
             children = {key: z for parent in level[:BEAM] for key, z in self._refined(*parent)}
             level = sorted(children.items(), key=clearest_first)[:KEPT_OF_LENGTH]
-            found += level
-        clear = takewhile(lambda one: self._p_value(*one) <= SIGNIFICANCE, sorted(found, key=clearest_first))
+            candidates += level
+        clear = takewhile(
+            lambda one: self._p_value(*one) <= SIGNIFICANCE, sorted(candidates, key=clearest_first)
+        )
         return self._chosen(clear, most, lambda rows: bool(rows.mean() <= MOST_SHARE))
 
     def _refined(self, key: Key, z: float) -> Iterator[tuple[Key, float]]:
@@ -292,13 +294,13 @@ class SliceFinder:
             return []
         return _BeamSearch(self.columns, self._codes, target - target.mean()).clearest(most)
 
-    def described(self, found: Slice, names: Sequence[str], groups: ShownGroups) -> dict[str, Any]:
+    def described(self, part: Slice, names: Sequence[str], groups: ShownGroups) -> dict[str, Any]:
         """Describe a slice over all rows; figures of too few rows, or of groups not compared, are None."""
-        rows, valuation, outcome = found.rows(self.columns), self.explored.valuation, self.explored.outcome
+        rows, valuation, outcome = part.rows(self.columns), self.explored.valuation, self.explored.outcome
         n_rows, counts = int(rows.sum()), groups.count(rows)
-        told = counts * ((counts >= FEWEST_MEMBERS) & (np.arange(len(groups)) < groups.n_compared))
+        shown = counts * ((counts >= FEWEST_MEMBERS) & (np.arange(len(groups)) < groups.n_compared))
         return {
-            "conditions": found.texts,
+            "conditions": part.texts,
             "rows": n_rows,
             "share": n_rows / len(self.explored),
             "mean_v_y": float(valuation["y"][rows].mean()),
@@ -306,7 +308,7 @@ class SliceFinder:
             "outcome": None if outcome is None else float(outcome[rows].mean()),
             "outcome_per_group": [None] * len(groups)
             if outcome is None
-            else divided(groups.total(np.where(rows, outcome, 0.0)), told),
+            else divided(groups.total(np.where(rows, outcome, 0.0)), shown),
         }
 
 
@@ -325,12 +327,12 @@ class SlicePool:
         valuation = finder.explored.valuation
         utilities = [kind(alpha=0.5) for kind in usable_utilities(valuation, names).values()]
         utilities += [LinearUtility(alpha=alpha) for alpha in (0.0, 1.0)]
-        found: dict[tuple[Condition, ...], Slice] = {}
+        slices: dict[tuple[Condition, ...], Slice] = {}
         for utility in utilities:  # from the whole range of the slider
             target = utility.over(names)(valuation)
             for one in (*finder.find(target, FROM_EACH_SEARCH), *finder.find(-target, FROM_EACH_SEARCH)):
-                found.setdefault(one.conditions, one)
-        self._slices = list(found.values())
+                slices.setdefault(one.conditions, one)
+        self._slices = list(slices.values())
         rows = [np.flatnonzero(one.rows(finder.columns)) for one in self._slices]
         ends, where = np.cumsum([0, *map(len, rows)]), np.concatenate([np.empty(0, dtype=np.intp), *rows])
         shape = len(rows), len(finder.explored)
