@@ -13,7 +13,7 @@ import pytest
 from fado import OutOfBagEntropy
 from fado.engine import Schema, _bins
 from fado.exploration._slices import ConditionTable, binned_columns
-from fado.tabular import Table, TablePass, column_from, open_source, read_roles
+from fado.tabular import Table, _source, column_from, open_source
 
 FEW, MANY = 50, 200
 
@@ -77,21 +77,9 @@ def test_columns_of_files_are_chosen_by_looking_at_each_a_few_times(tmp_path):
         frame.to_parquet(folder / "a.parquet")
         source = open_source(folder)
         (part,) = source.parts(10)
-        return lambda: next(source.blocks(part, names))
+        return lambda: next(source.blocks(part, names, 100))
 
     assert looks(work) <= MANY / FEW + 1
-
-
-def test_a_pass_over_files_asks_once_which_columns_are_needed(tmp_path, monkeypatch):
-    calls = []
-    frame = pd.DataFrame(np.zeros((4, FEW)), columns=[f"c{j}" for j in range(FEW)])
-    frame.assign(y=[0, 1, 0, 1], z=list("fmfm")).to_parquet(tmp_path / "a.parquet")
-    source = open_source(tmp_path)
-    roles = read_roles(source.schema, "y", "z")
-    needed = type(roles).needed.fget
-    monkeypatch.setattr(type(roles), "needed", property(lambda roles: calls.append(1) or needed(roles)))
-    assert len(TablePass(source, roles).schema.names) == FEW + 2
-    assert len(calls) == 1
 
 
 def test_a_model_goes_through_all_columns_as_often_as_one_of_few_columns(monkeypatch):
@@ -129,7 +117,8 @@ def test_a_block_of_a_wide_csv_file_has_rows_enough(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join([",".join(f"c{j}" for j in range(2000)), *[line] * 300]) + "\n")
     source = open_source(tmp_path)
     (part,) = source.parts(10)
-    sizes = [block.num_rows for block in source.blocks(part)]
+    file, schema = part.file, source.schema
+    sizes = [block.num_rows for block in _source._csv_blocks(file.path, file.form, schema, schema.names)]
     assert sum(sizes) == 300
     assert len(sizes) <= 3
     assert source.largest_unit[1] == pytest.approx(max(sizes), rel=0.1)

@@ -252,7 +252,7 @@ def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> Non
 
 def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -> None:
     """Refuse a memory limit that a row group and the sample do not fit into."""
-    costs, n_features = reading_costs(source, roles.needed), len(roles.features)
+    costs, n_features = reading_costs(source, roles.needed()), len(roles.features)
     all_rows = source.about_rows if source.n_rows is not None else 2 * source.about_rows
     n_texts = sum(pa.types.is_large_string(source.schema.field(name).type) for name in roles.features)
     one = (

@@ -375,8 +375,8 @@ def _read(
     combination = np.concatenate(codes)
     target, *attributes = variables = [classes.numbered() for classes in reading.classes]
     if stored is not None:
-        stored.check(roles.target.name, roles.names[1:], len(combination))
-        stored.check_pattern(reading.target_pattern(), len(target.classes))
+        pattern, n_labels = reading.target_pattern(), len(target.classes)
+        stored.check(roles.target.name, roles.names[1:], len(combination), pattern, n_labels)
     if roles.weight is not None and not any(block.any() for block in weights):
         raise ValueError("`weight` is zero in every row: give some row a weight.")
     check_comparisons(variables, roles)
@@ -443,7 +443,7 @@ def _utilities(utility: Any, stored: StoredValues, bound: int) -> Floats:
 def _check_room(source: Source, roles: Roles, intervention: BaseIntervention, bound: int) -> None:
     """Refuse a memory bound that is too small, and state the least that works."""
     n_rows, row_bytes = source.about_rows, intervention._row_bytes[roles.weight is not None]
-    costs = reading_costs(source, roles.needed)
+    costs = reading_costs(source, roles.needed())
     reading = costs.unit + BLOCK_ROWS * (_COPIES * costs.row + _BYTES_OF_A_CODED_ROW) + _ENCODING
     if intervention.changes == "rows":
         costs = reading_costs(source, source.schema.names)

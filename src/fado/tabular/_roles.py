@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names
@@ -25,7 +26,6 @@ BLOCK_ROWS = 1 << 15  # that are read at once
 _ROWS_OF_A_PART = 1_000_000
 _MOST_NUMBERS = 100  # more different numbers are no classes, whatever the rule is
 _MOST_CLASSES = 10_000
-_MOST_JOINT = 1 << 16  # numbers of combinations that are looked up without a sort
 
 
 @dataclass(frozen=True)
@@ -38,42 +38,38 @@ class Roles:
         What is predicted.
     attributes : tuple of Expression
         The protected attributes.
+    weight, groups : str or None
+        The columns of the weight of each row, and of which rows belong together.
     features : tuple of str
         The columns that models may see, in the table's order.
     excluded : mapping of str to tuple of str
         Per attribute, the features hidden from its models.
-    weight, groups : str or None
-        The columns of the weight of each row, and of which rows belong together.
     """
 
     target: Expression
     attributes: tuple[Expression, ...]
-    features: tuple[str, ...]
-    excluded: Mapping[str, tuple[str, ...]]
     weight: str | None = None
     groups: str | None = None
+    features: tuple[str, ...] = ()
+    excluded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def beside(self) -> list[str]:
-        """The columns that are read for target, attributes and weights, each once."""
-        columns = [name for variable in (self.target, *self.attributes) for name in variable.sources]
-        return list(dict.fromkeys([*columns, *([] if self.weight is None else [self.weight])]))
-
-    @property
-    def needed(self) -> list[str]:
-        """All columns that are read, each once."""
-        groups = [] if self.groups is None else [self.groups]
-        return list(dict.fromkeys([*self.features, *self.beside, *groups]))
+    def names(self) -> list[str]:
+        """The variables' names: the target, then the attributes."""
+        return [TARGET, *(attribute.name for attribute in self.attributes)]
 
     @property
     def unknown(self) -> tuple[Any, ...]:
         """The entries of protected attributes' columns that mean the same as a missing one."""
         return unknown_values(self.attributes[0].unknown) if self.attributes else ()
 
-    @property
-    def names(self) -> list[str]:
-        """The variables' names: the target, then the attributes."""
-        return [TARGET, *(attribute.name for attribute in self.attributes)]
+    def needed(self, *, features: bool = True) -> list[str]:
+        """Return the columns that are read, each once, or those for target, attributes and weights only."""
+        columns = [name for variable in (self.target, *self.attributes) for name in variable.sources]
+        columns += [] if self.weight is None else [self.weight]
+        if features:
+            columns = [*self.features, *columns, *([] if self.groups is None else [self.groups])]
+        return list(dict.fromkeys(columns))
 
     def variables(self, block: pa.Table) -> list[Column]:
         """Read the target and the attributes of some rows."""
@@ -131,7 +127,7 @@ def read_roles(
             )
         predicted.check_apart(argument, [name])
     attributes = read_attributes(names, as_names(protected, "protected"), predicted, group_names, unknown)
-    roles = Roles(predicted, attributes, (), {}, weight, groups)
+    roles = Roles(predicted, attributes, weight, groups)
     roles.variables(empty)  # refuses what cannot be a variable
     if not features:
         return roles
@@ -180,11 +176,10 @@ class Classes:
         self.are_numbers |= column.levels is None and len(entries) > _MOST_NUMBERS
         if codes is None or self.are_numbers:
             return np.zeros(len(column), dtype=np.int64)
-        different, first = np.unique(codes, return_index=True)
-        places = np.zeros(len(entries) + 1, dtype=np.int64)  # the last, which is also -1, is of the missing
-        for code in different[np.argsort(first)]:
+        different, occurring = pd.unique(codes), np.zeros(len(entries) + 1, dtype=np.int64)
+        for code in different.tolist():  # -1, which is also the last, is of the missing
             label = None if code < 0 else column.label_of(entries[code])
-            places[code] = self._places.setdefault(label, len(self._places))
+            occurring[code] = self._places.setdefault(label, len(self._places))
         if column.levels is None:
             self.are_numbers = len(self._places) > _MOST_NUMBERS
         elif len(self._places) > _MOST_CLASSES:
@@ -192,7 +187,7 @@ class Classes:
                 f"Variable {self._name!r} has more than {_MOST_CLASSES:,} classes: coarsen it, or leave it "
                 "out."
             )
-        return places[codes]
+        return occurring[codes]
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -231,19 +226,13 @@ class Combinations:
 
     def add(self, codes: Sequence[Integers]) -> Integers:
         """Record some rows, given the classes of each variable, and return the combination of each row."""
-        joint, n_joint = np.zeros(len(codes[0]), dtype=np.int64), 1
+        joint = np.zeros(len(codes[0]), dtype=np.int64)
         for variable in codes:
-            n_classes = int(variable.max(initial=0)) + 1
-            joint, n_joint = joint * n_classes + variable, n_joint * n_classes
-            if n_joint > _MOST_JOINT:
-                _, joint = np.unique(joint, return_inverse=True)
-                n_joint = int(joint.max(initial=0)) + 1
-        first = np.full(n_joint, -1)
+            joint, _ = pd.factorize(joint * (int(variable.max(initial=0)) + 1) + variable)
+        first = np.zeros(int(joint.max(initial=-1)) + 1, dtype=np.int64)
         first[joint[::-1]] = np.arange(len(joint))[::-1]
-        occurring = np.flatnonzero(first >= 0)
-        classes = np.column_stack([variable[first[occurring]] for variable in codes]).tolist()
-        places = np.zeros(n_joint, dtype=np.int64)
-        places[occurring] = [self._places.setdefault(tuple(each), len(self._places)) for each in classes]
+        classes = np.column_stack([variable[first] for variable in codes]).tolist()
+        places = np.array([self._places.setdefault(tuple(each), len(self._places)) for each in classes])
         added = places[joint]
         sizes = np.bincount(added, minlength=len(self._places))
         sizes[: len(self.sizes)] += self.sizes
@@ -255,8 +244,8 @@ class TablePass:
     """One reading of all rows, which finds the kinds and classes of target and attributes."""
 
     def __init__(self, source: Source, roles: Roles) -> None:
-        needed = set(roles.needed)
-        self.schema = pa.schema([field for field in source.schema if field.name in needed])
+        needed = set(roles.needed())
+        self.schema = pa.schema([column for column in source.schema if column.name in needed])
         self.file_rows = dict.fromkeys((file.path for file in source.files), 0)
         self.classes = [Classes(name) for name in roles.names]
         self._source = source
@@ -278,7 +267,7 @@ class TablePass:
         """
         parts, n_rows = self._source.parts(_ROWS_OF_A_PART), 0
         for part in tracked(parts, len(parts), what="parts read", show=progress):
-            for table in self._source.blocks(part, self._roles.needed, most_rows):
+            for table in self._source.blocks(part, self.schema.names, most_rows):
                 columns = self._roles.variables(table)
                 self._check(table, columns[0], str(part.file.path))
                 codes = [classes.add(column) for classes, column in zip(self.classes, columns, strict=True)]

@@ -172,7 +172,8 @@ class Source:
         """
         schema, file = self.schema, part.file
         if columns is not None:
-            schema = pa.schema([schema.field(name) for name in schema.names if name in set(columns)])
+            wanted = set(columns)
+            schema = pa.schema([field for field in schema if field.name in wanted])
         try:
             state = file.path.stat()
         except OSError as error:

@@ -141,7 +141,11 @@ def make_plan(
 ) -> FilesPlan:
     """Fit the work into memory; if it does not fit, name the least that works."""
     all_rows = source.about_rows if source.n_rows is not None else 2 * source.about_rows  # if it falls short
-    reading, variables, cells = reading_costs(source, roles.needed), len(roles.names), len(roles.features) + 1
+    reading, variables, cells = (
+        reading_costs(source, roles.needed()),
+        len(roles.names),
+        len(roles.features) + 1,
+    )
     # While models learn: a sampled row, its bins, and the copies of each worker.
     bins = cells * _BYTES_OF_A_BIN
     sampled_row = reading.row * 1.25 + bins + _BYTES_OF_A_SAMPLED_ROW

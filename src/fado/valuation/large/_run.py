@@ -82,11 +82,10 @@ class Run:
                 )
         return plan
 
-    def finish(self, paths: Sequence[Path], sizes: Sequence[int], description: bytes) -> None:
-        """Record that all parts are written."""
+    def finish(self, written: Sequence[tuple[Path, int]], description: bytes) -> None:
+        """Record that all parts are written, given their paths and numbers of rows."""
         parts = [
-            {"file": path.name, "rows": n_rows, "digest": footer_digest(path)}
-            for path, n_rows in zip(paths, sizes, strict=True)
+            {"file": path.name, "rows": n_rows, "digest": footer_digest(path)} for path, n_rows in written
         ]
         DONE.write(self.directory, {"parts": parts, "description": description.decode()})
 

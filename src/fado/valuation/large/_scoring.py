@@ -66,7 +66,7 @@ def score_parts(
     for _ in tracked(done, len(missing), what="parts scored", show=progress and bool(missing)):
         pass
     remove_unfinished(run.directory)  # of workers that were killed
-    run.finish([work.path(part) for part in parts], [part.n_rows or 0 for part in parts], about.describe())
+    run.finish([(work.place(part)[0], part.n_rows or 0) for part in parts], about.describe())
 
 
 @dataclass(frozen=True)
@@ -85,21 +85,19 @@ class Scoring:
     block_rows: int
     digest: str
 
-    def path(self, part: SourcePart) -> Path:
-        """Return the path of a part."""
-        return self.run.directory / part_name(part.number)
+    def place(self, part: SourcePart) -> tuple[Path, bytes]:
+        """Return the path of a part, and what it says of its place."""
+        place = json.dumps({"run": self.digest, "number": part.number}).encode()
+        return self.run.directory / part_name(part.number), place
 
     def is_done(self, part: SourcePart) -> bool:
         """Return whether this part of these values is written, by its footer."""
+        path, place = self.place(part)
         try:
-            footer = pa.parquet.read_metadata(self.path(part))
+            footer = pa.parquet.read_metadata(path)
         except (pa.ArrowException, OSError):
             return False
-        notes = footer.metadata or {}
-        return bool(footer.num_rows == part.n_rows and notes.get(_PLACE_KEY) == self._place(part))
-
-    def _place(self, part: SourcePart) -> bytes:
-        return json.dumps({"run": self.digest, "number": part.number}).encode()
+        return bool(footer.num_rows == part.n_rows and (footer.metadata or {}).get(_PLACE_KEY) == place)
 
     @cached_property
     def learnt(self) -> pa.Table:
@@ -129,10 +127,9 @@ class Scoring:
 
     def blocks(self, parts: Sequence[SourcePart]) -> Iterator[Block]:
         """Read the rows of some parts; only labels and weights, if models learnt from all rows."""
-        all_learnt = len(self.learnt_rows) == self.source.n_rows
+        columns = self.roles.needed(features=len(self.learnt_rows) < (self.source.n_rows or 0))
         for part in parts:
             first = part.first_row or 0
-            columns = self.roles.beside if all_learnt else self.roles.needed
             for table in self.source.blocks(part, columns, self.block_rows):
                 yield part, first, table
                 first += table.num_rows
@@ -156,6 +153,7 @@ class Scoring:
 
     def write(self, part: SourcePart, scored: Iterable[ScoredBlock]) -> None:
         """Write a part; the file appears completely or not at all."""
+        path, place = self.place(part)
         sums: dict[str, Any] = {}
 
         def values_of_part() -> Iterator[pa.Table]:
@@ -164,12 +162,11 @@ class Scoring:
                     sums[name] = sums.get(name, 0.0) + numbers
                 yield values
 
-        with _writer(self.path(part), self.about, tidy=False) as writer:
+        with _writer(path, self.about, tidy=False) as writer:
             for table in in_blocks(values_of_part(), _ROWS_AT_A_TIME):
                 writer.write_table(table.combine_chunks(), row_group_size=_ROWS_AT_A_TIME)
             plain = {name: numbers.tolist() for name, numbers in sums.items()}
-            notes = {SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: self._place(part)}
-            writer.add_key_value_metadata(notes)
+            writer.add_key_value_metadata({SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: place})
 
 
 def _here(work: Scoring, parts: Sequence[SourcePart], workers: int) -> Iterator[SourcePart]:

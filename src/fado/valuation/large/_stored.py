@@ -63,8 +63,15 @@ class StoredValues:
         """How many bytes all fields of all variables take in memory."""
         return 8 * self.n_rows * len(FIELDS) * len(self._about.variables)
 
-    def check(self, target: str, attributes: Sequence[str], n_rows: int | None) -> None:
-        """Raise an error for values of another target or number of rows, or without some attribute."""
+    def check(
+        self,
+        target: str,
+        attributes: Sequence[str],
+        n_rows: int | None,
+        pattern: str | None = None,
+        n_labels: int = 0,
+    ) -> None:
+        """Raise an error for values of another target, other rows or labels, or without some attribute."""
         values, note = f"The values in {str(self.path)!r}", self._about.provenance.made_for
         if note is not None and note.target != target:
             raise ValueError(
@@ -83,13 +90,10 @@ class StoredValues:
             raise ValueError(
                 f"{values} are of {self.n_rows:,} rows, and the table has {n_rows:,}: value this table."
             )
-
-    def check_pattern(self, pattern: str | None, n_labels: int) -> None:
-        """Raise an error for values with other labels, or of rows in another order."""
         if not is_same_pattern(self._about.provenance, pattern, n_labels):
             raise ValueError(
-                f"The values in {str(self.path)!r} were computed with other labels of the target, or with "
-                "the rows in another order: value this table."
+                f"{values} were computed with other labels of the target, or with the rows in another order: "
+                "value this table."
             )
 
     def blocks(self, block_rows: int) -> Iterator[Valuation]:
