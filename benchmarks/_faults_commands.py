@@ -113,7 +113,7 @@ def run_experiment(config, store):
 def run_demo(out):
     demo = import_module("fado.cli.demo")
     demo.ROWS, demo.FITS = 1000, 12
-    demo.demo(out=out)
+    import_module("fado.cli._app").in_sentences(demo.demo)(out=out)
 
 
 def writings(folder, place, store):

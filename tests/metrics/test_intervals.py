@@ -13,7 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from fado.metrics import RATIO_NAMES, evaluate, measure
 from fado.metrics._intervals import (
-    _Moving,
+    _least_moved,
     count_at,
     draw_thresholds,
     effective_sizes,
@@ -154,16 +154,17 @@ def many_groups():
 def test_pairs_that_are_passed_over_would_change_nothing(many_groups):
     shares, sizes, drawn = (part[..., 110:] for part in many_groups)
     shares[:3] /= 3
-    moving, (above, below) = _Moving(shares, sizes, drawn, 0.025), np.nonzero(~np.eye(40, dtype=bool))
+    logs = [np.log((rates * sizes + 0.5) / (sizes + 0.5)) for rates in (shares, drawn)]
+    above, below = np.nonzero(~np.eye(40, dtype=bool))
     ends = share_limits(shares, sizes, 0.025)
     for upper in (False, True):
         limits = pair_limits(shares, *ends, np.arange(40), upper=upper)[above, below]
-        each = [
-            moving.least(limits[[pair]], above[[pair]], below[[pair]], 9.0, upper=upper, n_pairs=780)
-            for pair in range(len(limits))
-        ]
-        least = moving.least(limits, above, below, 9.0, upper=upper, n_pairs=780)
-        assert 0 < least == min(each) < 1
+
+        def least(pairs, limits=limits, upper=upper):
+            about = (limits[pairs], above[pairs], below[pairs], 9.0, *logs, 0.025)
+            return _least_moved(*about, upper=upper, n_pairs=780)
+
+        assert 0 < least(slice(None)) == min(least([pair]) for pair in range(len(limits))) < 1
 
 
 def test_few_pairs_are_looked_at_draw_by_draw(many_groups, monkeypatch):

@@ -64,32 +64,20 @@ def predict(
         Option(metavar="DAY", show_default="today", help="The date of the rows, such as 2026-05-31."),
     ] = None,
     fail_if_drifted: Annotated[
-        bool,
-        Option(
-            "--fail-if-drifted",
-            help="Exit with code 4 if columns, or the share of rows selected, differ from those of the "
-            "rows that the model was made on.",
-        ),
+        bool, Option("--fail-if-drifted", help="Exit with code 4 if the rows drifted.")
     ] = False,
     fail_if_below: Annotated[
         bool, Option("--fail-if-below", help="Exit with code 1 if a ratio is below its line beyond doubt.")
     ] = False,
     fail_if_over_budget: Annotated[
-        bool,
-        Option(
-            "--fail-if-over-budget",
-            help="Exit with code 5 if the budget is exceeded beyond doubt; a limit on false positives "
-            "needs labels.",
-        ),
+        bool, Option("--fail-if-over-budget", help="Exit with code 5 if the budget is exceeded beyond doubt.")
     ] = False,
     fail_if_unsure: Annotated[
         bool, Option("--fail-if-unsure", help="Exit with code 3 if there are too few rows to decide.")
     ] = False,
     allow_none: Annotated[
         bool,
-        Option(
-            "--allow-none", help="Do not exit with code 4 just because no row, or every row, is selected."
-        ),
+        Option("--allow-none", help="Do not exit with code 4 because no row, or every row, is selected."),
     ] = False,
 ) -> None:
     """Score rows with a saved model and decide; check columns, what is selected and, with labels, the line.
@@ -97,7 +85,7 @@ def predict(
     Exit codes, of which the first that applies is given:
     2: bad input; nothing is written.
     4: no row or every row is selected (unless `--allow-none`).
-    4: the rows drifted (with `--fail-if-drifted`).
+    4: columns, or the share selected, differ from the model's rows (with `--fail-if-drifted`).
     1: a ratio is below its line beyond doubt (with `--fail-if-below`).
     5: the budget is exceeded beyond doubt (with `--fail-if-over-budget`).
     3: too few rows to decide (with `--fail-if-unsure`).

@@ -156,7 +156,6 @@ def ratio_limits(
     n_pairs = n_groups * (n_groups - 1) // 2
     ends = share_limits(shares, sizes, error)
     corrected_ends = share_limits(shares, sizes, error / n_pairs)
-    moving = None if elsewhere is None else _Moving(shares, sizes, elsewhere, error)
     least, most = np.inf, 1.0
     at_once = max(1, _PAIRS_AT_ONCE // n_groups)
     for start in range(0, n_groups, at_once):
@@ -164,12 +163,13 @@ def ratio_limits(
         others = np.flatnonzero(lowest[:, np.newaxis] != np.arange(n_groups))
         low = pair_limits(shares, *ends, lowest).ravel()[others]
         high = pair_limits(shares, *corrected_ends, lowest, upper=True).ravel()[others]
-        if moving is None:
+        if elsewhere is None:
             least, most = min(least, float(low.min())), min(most, float(high.min()))
         else:
             pairs = lowest[others // n_groups], others % n_groups
-            least = moving.least(low, *pairs, least)
-            most = moving.least(high, *pairs, most, upper=True, n_pairs=n_pairs)
+            here, drawn = (np.log((rates * sizes + 0.5) / (sizes + 0.5)) for rates in (shares, elsewhere))
+            least = _least_moved(low, *pairs, least, here, drawn, error)
+            most = _least_moved(high, *pairs, most, here, drawn, error, upper=True, n_pairs=n_pairs)
     return least, most
 
 
@@ -234,61 +234,56 @@ def pair_limits(
         return np.where(above > 0, above / total, 0.0)
 
 
-class _Moving:
-    """How the ratios of pairs vary with the threshold; limits add this to the rows' error, in squares."""
+def _least_moved(
+    limits: Floats,
+    above: Integers,
+    below: Integers,
+    known: float,
+    here: Floats,
+    drawn: Floats,
+    error: float,
+    *,
+    upper: bool = False,
+    n_pairs: int = 1,
+) -> float:
+    """Return the least of the limits of pairs, widened by how their ratios vary with the threshold.
 
-    def __init__(self, shares: Floats, sizes: Floats, elsewhere: Floats, error: float) -> None:
-        self._here, self._drawn = (
-            np.log((rates * sizes + 0.5) / (sizes + 0.5)) for rates in (shares, elsewhere)
-        )
-        self._error = error
+    `here` and `drawn` are logarithms of rates; the threshold adds to the rows' error, in squares. Only pairs
+    that may be below the `known` least are computed draw by draw. An upper limit only rises; a lower one
+    falls at most by the largest change between its two rates. The lowest floor comes first: it rules out
+    most.
+    """
+    from scipy.special import ndtri
 
-    def least(
-        self,
-        limits: Floats,
-        above: Integers,
-        below: Integers,
-        known: float,
-        *,
-        upper: bool = False,
-        n_pairs: int = 1,
-    ) -> float:
-        """Return the least of the limits of pairs, widened by the threshold, and of one that is known.
+    sign = 1 if upper else -1
+    correction = float(ndtri(error / n_pairs) / ndtri(error))
+    floors = limits
+    if not upper:
+        fall = np.maximum(here - drawn.min(axis=0), 0.0)
+        rise = np.maximum(drawn.max(axis=0) - here, 0.0)
+        floors = limits * np.exp(-(fall[above] + rise[below]))
 
-        Only pairs that may have it are computed draw by draw. An upper limit only rises; a lower one falls at
-        most by the largest change between its two rates. The lowest floor comes first: it rules out most.
-        """
-        from scipy.special import ndtri
+    def widened(chosen: Integers) -> float:
+        ratio = here[above[chosen]] - here[below[chosen]]
+        ratios = drawn[:, above[chosen]] - drawn[:, below[chosen]]
+        if upper:
+            moved = np.quantile(ratios, 1 - error, axis=0, method="higher")
+        else:
+            moved = np.quantile(ratios, error, axis=0, method="lower")
+        by_threshold = np.maximum(sign * (moved - ratio), 0.0) * correction
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_rows = np.maximum(sign * (np.log(limits[chosen]) - ratio), 0.0)
+            factors = np.exp(sign * (np.hypot(by_rows, by_threshold) - by_rows))
+            return float(np.where(limits[chosen] > 0, limits[chosen] * factors, 0.0).min())
 
-        sign = 1 if upper else -1
-        correction = float(ndtri(self._error / n_pairs) / ndtri(self._error))
-        floors = limits
-        if not upper:
-            fall = np.maximum(self._here - self._drawn.min(axis=0), 0.0)
-            rise = np.maximum(self._drawn.max(axis=0) - self._here, 0.0)
-            floors = limits * np.exp(-(fall[above] + rise[below]))
-
-        def widened(chosen: Integers) -> float:
-            here = self._here[above[chosen]] - self._here[below[chosen]]
-            drawn = self._drawn[:, above[chosen]] - self._drawn[:, below[chosen]]
-            if upper:
-                moved = np.quantile(drawn, 1 - self._error, axis=0, method="higher")
-            else:
-                moved = np.quantile(drawn, self._error, axis=0, method="lower")
-            by_threshold = np.maximum(sign * (moved - here), 0.0) * correction
-            with np.errstate(divide="ignore", invalid="ignore"):
-                by_rows = np.maximum(sign * (np.log(limits[chosen]) - here), 0.0)
-                factors = np.exp(sign * (np.hypot(by_rows, by_threshold) - by_rows))
-                return float(np.where(limits[chosen] > 0, limits[chosen] * factors, 0.0).min())
-
-        first = np.array([np.argmin(floors)])
-        if floors[first] < known:
-            known = min(known, widened(first))
-        left = np.flatnonzero(floors < known)
-        at_once = max(1, _PAIRS_AT_ONCE // len(self._drawn))
-        for start in range(0, len(left), at_once):
-            known = min(known, widened(left[start : start + at_once]))
-        return known
+    first = np.array([np.argmin(floors)])
+    if floors[first] < known:
+        known = min(known, widened(first))
+    left = np.flatnonzero(floors < known)
+    at_once = max(1, _PAIRS_AT_ONCE // len(drawn))
+    for start in range(0, len(left), at_once):
+        known = min(known, widened(left[start : start + at_once]))
+    return known
 
 
 @dataclass(eq=False)
