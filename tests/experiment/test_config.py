@@ -80,7 +80,6 @@ WRONG = [
     ("models.space.n_estimators", 10**12, r"`models.space.n_estimators` must be at most 1,000,000, got 1"),
     ("models.space.subsample", {"log_uniform": [0.5, 1.5]}, r"subsample.log_uniform\[1\]` must be at most 1"),
     ("seed", 2**32, "`seed` must be at most 4,294,967,295, got 4294967296"),
-    ("seed", 10**1000, r"`seed` must be at most 4,294,967,295, got a whole number of more than 1000 digits"),
     ("evaluation.threshold", "train", r"`evaluation.threshold` must be 'test' or 'validation', got 'train'"),
 ]
 
@@ -220,7 +219,7 @@ def deep(depth, shell):
 
 
 ODD = [
-    None, True, -1, 0, 10**12, -(10**400), 10**5000, 1.5, float("nan"), float("inf"), "", "\0", "x" * 10_000,
+    None, True, -1, 0, 10**12, -(10**400), 1.5, float("nan"), float("inf"), "", "\0", "x" * 10_000,
     [], [None], [[]], ["a", "a"], [float("nan")] * 2, [1, True], {}, {"a": 1}, {1: 2}, [{}],
     {"log_uniform": [1, 10**400]},
     {"choices": {}}, datetime.date(2020, 1, 1), datetime.time(1), b"x", deep(5000, lambda inner: [inner]),

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from fado._checks import MOST_ROWS, check_probabilities
+from fado._checks import MOST_ROWS, check_choice, check_probabilities
 from fado._storage import remove_abandoned, replacing
 from fado.experiment import _reader as reader
 from fado.experiment._metrics import check_metrics, metric_names
@@ -62,19 +62,6 @@ _validation_share = reader.number("a number in [0, 1)", lambda value: 0 <= value
 Grid = dict[str, tuple[Any, ...] | Any]
 
 
-def _positive(value: Any, place: str) -> Any:
-    if not isinstance(value, str | int | float):
-        raise ValueError(f"`{place}` must be a label of the target, got {reader.shown(value)}.")
-    return value
-
-
-def _unknown(value: Any, place: str) -> tuple[Any, ...]:
-    values = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(value, str | int | float) for value in values):
-        raise ValueError(f"`{place}` must be a value or a list of values, got {reader.shown(values)}.")
-    return values
-
-
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """The source of the table, and the roles of its columns."""
@@ -84,9 +71,9 @@ class DataConfig:
     rows: Annotated[int, reader.whole(100, MOST_ROWS)] = 0
     variant: Annotated[str, reader.choice(VARIANTS)] = ""
     target: str
-    positive: Annotated[str | int | float | bool | None, _positive] = None
+    positive: Annotated[str | int | float | bool | None, reader.label] = None
     protected: Annotated[tuple[str, ...], reader.one_or_more(reader.text)]
-    unknown: Annotated[tuple[str | int | float | bool, ...], _unknown] = ()
+    unknown: Annotated[tuple[str | int | float | bool, ...], reader.one_or_more(reader.label)] = ()
     drop: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     weight: str | None = None
@@ -522,8 +509,7 @@ def preset_text(preset: str) -> str:
     >>> "count = 25" in preset_text("paper")
     True
     """
-    if preset not in PRESETS:
-        raise ValueError(f"`preset` must be {' or '.join(map(repr, PRESETS))}, got {preset!r}.")
+    check_choice("preset", preset, PRESETS)
     return (files("fado.experiment") / "templates" / f"{preset}.toml").read_text(encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ from fado.experiment._choice import baseline_row, returnable_points, tell_lines
 from fado.experiment._data import Data
 from fado.experiment._frame import parameter_columns
 from fado.experiment._results import Results
-from fado.metrics import audit, predicted_positive
+from fado.metrics import audit, best_first, predicted_positive
 from fado.reporting import render_page
 
 _RATES = ("selection_rate", "tpr", "fpr")
@@ -63,7 +63,8 @@ def dossier_content(
             title = (
                 f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
             )
-            row = int(near[np.lexsort([-rates[near], -shares[near]])[0]])
+            none = np.zeros(len(near), dtype=np.bool_)  # the closest to equal rates
+            row = int(near[best_first(rates[near], shares[near], none)[0]])
             model = _of_row(results, row, f"Alternative: {title}", part)
             # the model in use, or an alternative of a smaller loss, is not listed again
             if not any(np.array_equal(model.decisions[part], other.decisions[part]) for other in models):

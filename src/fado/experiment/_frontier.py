@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from fado._typing import Floats
 from fado.aim import read_lines
 from fado.experiment._choice import Choice, baseline_row, choose_row
-from fado.experiment._config import Config
 from fado.experiment._data import Data
 from fado.experiment._dossier import dossier_content, write_dossier
 from fado.experiment._frame import same_data
@@ -339,8 +338,15 @@ def fit_best_of(
             "`evaluation.groups` compares the groups of each attribute, but the lines of a model are between "
             'crossed groups: run the experiment with `evaluation.groups = "crossed"`.'
         )
-    lines = read_lines(ratio, at_least)
-    _check_estimator(results.config, estimator)
+    lines, name = read_lines(ratio, at_least), results.config.models.estimator
+    if not is_object(name):
+        if estimator is not None:
+            raise ValueError(f"The experiment names its estimator, {name!r}: do not pass `estimator`.")
+    elif estimator is None or describe_object(estimator) != name:
+        raise ValueError(
+            f"The experiment was run with an estimator that was passed in Python, {name!r}: pass it again, "
+            "as `estimator`."
+        )
     with results.opened() as store:
         rows = same_data(store, results.config, data)
         choice = choose_row(results, rows, lines, confidence)
@@ -350,16 +356,3 @@ def fit_best_of(
         changed = [entry.name for entry in intervention_entries() if entry.changes_scores]
         fits = int((~done.isin(changed)).sum())
         return train_choice(results, choice, rows, store, estimator=estimator, fits=fits)
-
-
-def _check_estimator(config: Config, estimator: Any) -> None:
-    """Raise a ValueError for another estimator than that of the experiment."""
-    name = config.models.estimator
-    if not is_object(name):
-        if estimator is not None:
-            raise ValueError(f"The experiment names its estimator, {name!r}: do not pass `estimator`.")
-    elif estimator is None or describe_object(estimator) != name:
-        raise ValueError(
-            f"The experiment was run with an estimator that was passed in Python, {name!r}: pass it again, "
-            "as `estimator`."
-        )

@@ -16,7 +16,6 @@ Record = TypeVar("Record")
 Reader = Callable[[Any, str], Any]  # takes a value and its place; returns it, or raises a ValueError
 
 REQUIRED: Any = object()
-_DIGITS = 1000  # of a whole number that can be shown
 
 
 def read_record(kind: type[Record], table: Any, place: str = "") -> Record:
@@ -174,21 +173,16 @@ def list_of(read: Reader) -> Reader:
 
 def one_or_more(read: Reader) -> Reader:
     """Return the reader of a list, or of one entry that stands for a list of it."""
-    return lambda value, place: list_of(read)([value] if isinstance(value, str) else value, place)
+
+    def read_all(value: Any, place: str) -> Any:
+        return list_of(read)([value] if isinstance(value, str | int | float) else value, place)
+
+    return read_all
 
 
-class _Short(reprlib.Repr):
-    """Python's form of a value, shortened where it is long or deep, for messages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlist = self.maxtuple = self.maxdict = 8
-        self.maxstring = self.maxother = 80
-
-    def repr_int(self, number: int, level: int) -> str:
-        if abs(number) >= 10**_DIGITS:  # Python refuses to write longer ones
-            return f"a whole number of more than {_DIGITS} digits"
-        return super().repr_int(number, level)
+_SHORT = reprlib.Repr()  # for what is long or deep
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 8
+_SHORT.maxstring = _SHORT.maxother = 80
 
 
 def shown(value: Any) -> str:
@@ -199,7 +193,7 @@ def shown(value: Any) -> str:
     >>> shown({"alphas": [0.5, [[[[[[1]]]]]]]})
     "{'alphas': [0.5, [[[[[...]]]]]]}"
     """
-    return _Short().repr(value)
+    return _SHORT.repr(value)
 
 
 def _listed(names: Iterable[str]) -> str:

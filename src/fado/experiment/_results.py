@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_choice
 from fado._messages import warn_user
 from fado.experiment._choice import chosen_rows
 from fado.experiment._config import EACH, Config, ratio_name
@@ -391,10 +392,15 @@ class Results:
 
     def comparable_points(self, metric: str, part: str = "test", *, attribute: str | None = None) -> Any:
         """Return true-positive rate and ratio of every row, NaN if it cannot be compared; see `pareto`."""
-        if metric not in RATIO_NAMES:
-            raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
-        self._check_part(part)
-        self._check_attribute(attribute)
+        check_choice("metric", metric, RATIO_NAMES)
+        check_choice("part", part, tuple(parts_of(self.config)))
+        if attribute is not None and not self.attributes:
+            raise ValueError(
+                f"`attribute` is {attribute!r}, but the protected attributes of this experiment are crossed: "
+                f'set `evaluation.groups = "{EACH}"` to measure each one separately.'
+            )
+        if attribute is not None:
+            check_choice("attribute", attribute, self.config.attributes)
         names = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
         points = self.frame[names].to_numpy(dtype=np.float64, copy=True)
         budget = self.config.evaluation.budget
@@ -422,7 +428,7 @@ class Results:
         ValueError
             If the store keeps no scores (set ``evaluation.keep_scores``), or the model is not done.
         """
-        self._check_part(part)
+        check_choice("part", part, tuple(parts_of(self.config)))
         row = getattr(row, "name", row)
         with self.opened("that keeps scores") as store:
             trials = store.trials
@@ -528,19 +534,3 @@ class Results:
                 yield store
             finally:
                 _OPENED.reset(outer)
-
-    def _check_part(self, part: str) -> None:
-        parts = parts_of(self.config)
-        if part not in parts:
-            raise ValueError(f"`part` must be {' or '.join(map(repr, parts))}, got {part!r}.")
-
-    def _check_attribute(self, attribute: str | None) -> None:
-        if attribute is None or attribute in self.attributes:
-            return
-        if not self.attributes:
-            raise ValueError(
-                f"`attribute` is {attribute!r}, but the protected attributes of this experiment are crossed: "
-                f'set `evaluation.groups = "{EACH}"` to measure each one separately.'
-            )
-        known = " or ".join(map(repr, self.attributes))
-        raise ValueError(f"`attribute` must be {known}, got {attribute!r}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from fado._checks import check_choice
 from fado._messages import list_names, warn_user
 from fado._storage import replacing
 from fado._version import __version__
@@ -85,8 +86,7 @@ def report_content(
         - ``settings``, rows of ``name`` and ``value``.
         - ``version``, that of the library.
     """
-    if metric not in RATIO_NAMES:
-        raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
+    check_choice("metric", metric, RATIO_NAMES)
     if not 0 <= at_least <= 1:
         raise ValueError(f"`at_least` must be in [0, 1], got {at_least!r}.")
     ratios = list(dict.fromkeys([metric, *RATIO_NAMES]))
@@ -312,16 +312,12 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def describe_marks(frame: pd.DataFrame) -> str:
     """Explain the shapes of the registered interventions of a frame."""
-    there = set(frame["intervention"])
     shapes: dict[str, dict[str, None]] = {}
+    families = {"rows": "sampling", "weights": "reweighing"}
     for entry in intervention_entries():
-        if entry.name in there:
-            if entry.changes_scores:
-                family = "changed scores"
-            elif not entry.uses_values:
-                family = "baselines"
-            else:
-                family = "sampling" if entry.kind.changes == "rows" else "reweighing"
+        if entry.name in set(frame["intervention"]):
+            family = families.get(entry.kind.changes, "changed scores")
+            family = family if entry.uses_values or entry.changes_scores else "baselines"
             plural = _PLURALS.get(entry.shape, f"{entry.shape}s")
             shapes.setdefault(family, {})[plural] = None
     phrases = [
