@@ -31,6 +31,12 @@ _LARGEST = 1e3  # multiplier: where no decisions keep to all lines, they grow wi
 _CHEAPEST = 1e-6  # price of a negative row, in positive ones
 _DUAL_ROUNDS = 300
 _TINY = np.finfo(np.float64).tiny
+_STEERED_ROWS = 200_000  # for the search of multipliers; rates are counted on all rows
+_SPREAD = 0.2  # the common difference, in logarithms, between groups' rates and what models expect
+_ROUNDS = 2  # of corrections, at each demand
+_STEPS = np.arange(16) / 10 - 0.5  # demands, besides lower ones
+_LOWER = 6  # how many
+_NARROWEST = 0.05  # the least width of a line, in logarithms: that of equal rates would be 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +200,11 @@ class Dual:
             excess = (high.sum() - low.sum()) * _STEEPNESS
             value += most / _STEEPNESS * float(np.logaddexp(0.0, excess))
             worst.append(most * float(expit(excess)))
-        selected, gained = _soft(scores / softness)
-        value += softness * gained
+        # Soft decisions, the logistic function of the scores, and the sum of its integrals.
+        scores = scores / softness
+        small = np.exp(-np.abs(scores))
+        selected = np.where(scores >= 0, 1.0, small) / (1.0 + small)
+        value += softness * float(np.maximum(scores, 0.0).sum() + np.log1p(small).sum())
         slope = np.empty_like(multipliers)
         slope[0] = (self.share or 0.0) - float(self._spent @ selected)
         for (line, share, correction, of_selected), lowest, (high, low) in zip(
@@ -233,21 +242,6 @@ class Dual:
             if label != 0:
                 positive[limit.attribute][: len(net)] -= net / left
         return Coefficients(negative, positive)
-
-
-def _soft(numbers: Floats) -> tuple[Floats, float]:
-    """Give soft decisions, the logistic function of numbers, and the sum of its integrals."""
-    small = np.exp(-np.abs(numbers))
-    selected = np.where(numbers >= 0, 1.0, small) / (1.0 + small)
-    return selected, float(np.maximum(numbers, 0.0).sum() + np.log1p(small).sum())
-
-
-_STEERED_ROWS = 200_000  # for the search of multipliers; rates are counted on all rows
-_SPREAD = 0.2  # the common difference, in logarithms, between groups' rates and what models expect
-_ROUNDS = 2  # of corrections, at each demand
-_STEPS = np.arange(16) / 10 - 0.5  # demands, besides lower ones
-_LOWER = 6  # how many
-_NARROWEST = 0.05  # the least width of a line, in logarithms: that of equal rates would be 0
 
 
 @dataclass(frozen=True, eq=False)

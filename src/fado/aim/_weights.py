@@ -150,14 +150,13 @@ def _slope(steps: Sequence[Step]) -> float:
     first, last = steps[-2], steps[-1]
     weights = 1 / (np.asarray(first.errors) ** 2 + np.asarray(last.errors) ** 2)
     factors, rates = (
-        _centred(np.subtract(after, before), weights)
-        for after, before in ((last.log_factors, first.log_factors), (last.log_rates, first.log_rates))
+        change - np.average(change, weights=weights)
+        for change in (
+            np.subtract(last.log_factors, first.log_factors),
+            np.subtract(last.log_rates, first.log_rates),
+        )
     )
     return float(np.clip(-(weights * factors) @ rates / max((weights * factors) @ factors, 1e-12), *_SLOPES))
-
-
-def _centred(numbers: Floats, weights: Floats) -> Floats:
-    return numbers - np.average(numbers, weights=weights)
 
 
 def _strength(step: Step) -> float:
