@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from fado._typing import Integers
 from fado.tabular import (
     FEWEST_OF_LEVEL,
     Column,
@@ -158,7 +158,7 @@ class _Measure:
         self._rows = rows
         self._folds = generator.permutation(len(rows)) % _FOLDS
         labels = variable.labels[rows]
-        self._codes: npt.NDArray[np.int64] | None = None
+        self._codes: Integers | None = None
         if variable.kind == "classes":
             _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
             place = np.empty(len(counts), dtype=np.int64)
@@ -196,7 +196,7 @@ class _Measure:
         return max(1 - float(loss / without), 0.0) if without > 0 else 0.0
 
 
-def _bins(column: Column) -> npt.NDArray[np.int64]:
+def _bins(column: Column) -> Integers:
     """Cut a column into bins of about equally many rows; levels that occur once share one, as missing do."""
     numbers = column.numbers()
     missing = np.isnan(numbers)

@@ -1,4 +1,4 @@
-"""The same experiment on a Dask cluster: the same frame, even if a worker dies."""
+"""An experiment or a search on a Dask cluster: the same frame, even if a worker dies."""
 
 import copy
 import os
@@ -10,10 +10,15 @@ import lightgbm
 import pandas as pd
 import pytest
 from benchmarks.faults import n_done
+from tests.experiment.conftest import search
 
 from fado.experiment import Experiment
 
 distributed = pytest.importorskip("distributed")
+# distributed's own clean-up leaves sockets to the collector now and then
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 
 TABLE = {
     "data": {
@@ -38,8 +43,6 @@ def client():
         yield client
 
 
-# distributed's own clean-up leaves sockets to the collector now and then
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_gives_the_same_frame(client, tmp_path):
     expected = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "here", n_jobs=1)
     results = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "there", n_jobs=1, client=client)
@@ -47,7 +50,6 @@ def test_a_cluster_gives_the_same_frame(client, tmp_path):
     pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:.*too close to say:UserWarning")
 @pytest.mark.parametrize("algorithm", ["oob", "influence"])
 def test_values_are_made_there_too(client, tmp_path, monkeypatch, algorithm):
@@ -64,7 +66,6 @@ def test_values_are_made_there_too(client, tmp_path, monkeypatch, algorithm):
     pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_killed_worker_costs_its_fits_in_flight_only(client, tmp_path):
     table = copy.deepcopy(TABLE)
     table["models"]["space"]["n_estimators"] = {"log_uniform": [100, 400]}
@@ -86,3 +87,10 @@ def test_a_killed_worker_costs_its_fits_in_flight_only(client, tmp_path):
     assert killed
     assert killed[0] < n_done(store)
     pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
+
+
+def test_a_cluster_finds_the_same_frontier(client):
+    frame = search(max_fits=3, client=client).frame
+    assert (frame["status"] == "done").all()
+    assert "aimed" in set(frame["intervention"])
+    pd.testing.assert_frame_equal(frame, search(max_fits=3).frame, check_exact=True)

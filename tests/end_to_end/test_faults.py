@@ -77,13 +77,7 @@ def running(tmp_path):
     path = tmp_path / "slow.toml"
     path.write_text(SLOW)
     process = start(path, tmp_path / "store")
-    end = time.monotonic() + 60
-    while not (tmp_path / "store" / "values").is_dir() or not list(
-        (tmp_path / "store" / "values").glob("*.parquet")
-    ):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    assert wait_until(lambda: list(tmp_path.glob("store/values/*.parquet")), 60), process.poll()
     time.sleep(1)
     yield process, path, tmp_path / "store"
     if process.poll() is None:

@@ -47,22 +47,18 @@ def as_list(series):
     [
         ("customer_age>=50", [False, True, None, True]),
         ("customer_age>50", [False, False, None, True]),
-        ("customer_age<=50", [True, True, None, False]),
         ("customer_age<50", [True, False, None, False]),
         ("customer_age==50", [False, True, None, False]),
         ("customer_age >= 49.5", [False, True, None, True]),
         ("income>=3e-1", [False, True, True, None]),
         ("source==WEB", [True, False, None, True]),
-        ("source == 'WEB'", [True, False, None, True]),
         ('source=="APP"', [False, True, None, False]),
         ("source==web", [False, False, None, False]),
         ("flag==true", [True, None, False, True]),
         ("flag==0", [False, None, True, False]),
         ("customer_age != 50", [True, False, None, True]),
-        ("customer_age = 50", [False, True, None, False]),
         ("customer_age in [30, 7e1]", [True, False, None, True]),
         ("source!=WEB", [False, True, None, False]),
-        ("source in [WEB]", [True, False, None, True]),
         ("source IN ['APP', TELEAPP,\"WEB\"]", [True, True, None, True]),
         ("flag!=true", [False, None, True, False]),
         ("flag in [true, false]", [True, None, True, True]),
@@ -236,21 +232,16 @@ def test_values_that_hold_signs_stand_in_quotes():
         ("source != WEB  &  customer_age >= 50", "source!=WEB & customer_age>=50"),
         ("((source == WEB) | (customer_age >= 50 & flag=1))", "source==WEB | customer_age>=50 & flag==1"),
         ("flag=1 & ((source==WEB|income>0)&income<1)", "flag==1 & (source==WEB | income>0) & income<1"),
+        (" 'a>=b'  >= 3", "'a>=b'>=3"),  # quoted where it must be
+        ('"a>=b"', "a>=b"),
+        ("`a & b` in [x]", "`a & b` in [x]"),
     ],
 )
 def test_short_names_spell_an_expression_in_one_way(expression, name):
-    frame = TABLES["pandas"]
+    frame = TABLES["pandas"].assign(**ODD.loc[[0, 1, 0, 1], ["a>=b", "a & b"]].reset_index(drop=True))
     assert written(frame, expression).name == name
     assert written(frame, name).name == name
     assert protected_from(frame, name).tolist() == protected_from(frame, expression).tolist()
-
-
-def test_names_are_quoted_where_they_must_be():
-    assert protected_from(ODD, "'a>=b'").tolist() == [1, 3]
-    assert written(ODD, "`a>=b`").sources == ("a>=b",)
-    assert written(ODD, '"a>=b"').name == "a>=b"
-    assert written(ODD, " 'a>=b'  >= 3").name == "'a>=b'>=3"
-    assert written(ODD, "`a & b` in [x]").name == "`a & b` in [x]"
 
 
 def test_whole_numbers_beyond_floats_do_not_merge():
@@ -448,44 +439,27 @@ def test_a_comparison_is_what_python_says(numbers, symbol, value):
         ("xyz", r"got 'xyz'; the table has \['customer_age', 'income', 'source', 'flag'\]\."),
         ("xyz~1", r"must name a column of the table, alone or compared by one of >=, <=, ==, !=, >, <, in"),
         ("", "must have a column at the end, got ''"),
-        (
-            "customer_age>=",
-            r"must have a value \(an empty text is written ''\) at the end, got 'customer_age",
-        ),
         ("customer_age>=old", "'customer_age', a column of numbers, with a number, got 'customer_age>=old'"),
         ("customer_age>nan", "a column of numbers, with a number, got 'customer_age>nan'"),
         ("source>=WEB", "'source', a column of text, with '==', '!=' or 'in' only, got 'source>=WEB'"),
         ("flag==maybe", "'flag', a column of booleans, as '==true' or '==false', got 'flag==maybe'"),
         ("flag>0", "a column of booleans, as '==true' or '==false', got 'flag>0'"),
-        ("customer_age>= & flag==1", r"must have a value \(.*\) at position 16, before '& flag==1', got"),
-        ("customer_age in [30, old]", "a column of numbers, with a number"),
         ("customer_age >= '50'", "a column of numbers, with a number"),
         ("source in WEB", r"must have a list such as \[a, b\] at position 11, before 'WEB'"),
+        ("flag==", r"must have a value \(an empty text is written ''\) at the end, got 'flag=="),
         ("source in []", r"must have a value .* at position 12, before '\]'"),
-        ("source in [WEB,]", r"must have a value .* at position 16, before '\]'"),
         ("source in [WEB, APP", r"must have ',' or '\]' at the end, got 'source in \[WEB, APP'"),
         ("source in ['WEB, APP]", r"must have closed quotes at position 12, before \"'WEB, APP\]\""),
-        ("source in ['WEB' APP]", r"must have ',' or '\]' at position 18, before 'APP\]'"),
-        ("source in [WEB] APP", r"must have '&', '\|' or the end at position 17, before 'APP'"),
-        ("source == 'WEB & flag == 1", "must have closed quotes at position 11"),
         ("source == 'WEB' APP", r"must have '&', '\|' or the end at position 17, before 'APP'"),
         ("'source == WEB", "must have closed quotes at position 1,"),
-        ("'sauce' == WEB", r"got 'sauce'; did you mean 'source'\?"),
         ("flag==1 &", "must have a column at the end, got 'flag==1 &'"),
         ("flag==1 && income>0", "must have a column at position 10, before '& income>0'"),
-        ("flag==1 & sauce==WEB", r"got 'sauce'; did you mean 'source'\?"),
         ("flag & income>0", "must compare 'flag' by one of .*, as in 'flag>=50', got 'flag & income>0'"),
-        ("flag==1 & 'income'", "must compare 'income' by one of"),
         ("source==WEB and flag==1", r"must have '&', '\|' or the end at position 21, before '==1'"),
-        (
-            "source==WEB or source in [APP]",
-            r"must have '&', '\|' or the end at position 26, before '\[APP\]'",
-        ),
         ("(flag==1 | income>0", r"must have '&', '\|' or '\)' at the end"),
         ("flag==1) | income>0", r"must have '&', '\|' or the end at position 8, before '\) \| income>0'"),
         ("source==(WEB | income>0", r"must have a value .* at position 9, before '\(WEB \| income>0'"),
         ("()", r"must have a column at position 2, before '\)'"),
-        ("(flag)", "must compare 'flag' by one of"),
         ("(flag==1) income>0", r"must have '&', '\|' or the end at position 11, before 'income>0'"),
     ],
 )

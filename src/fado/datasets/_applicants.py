@@ -212,7 +212,7 @@ def _top(reading: Floats, share: float) -> Bools:
     return reading > NormalDist().inv_cdf(1 - share)
 
 
-def _grade(reading: Floats, shares: list[float]) -> NDArray[np.intp]:
+def _grade(reading: Floats, shares: list[float]) -> Integers:
     bounds = [NormalDist().inv_cdf(bound) for bound in list(accumulate(shares))[:-1]]
     return np.searchsorted(bounds, reading)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fado._memory import check_room_for
 from fado._messages import closest_names, list_names
+from fado._typing import Bools, Floats
 from fado.datasets._applicants import draw_applications, draw_separating_columns
 from fado.datasets._baf import CATEGORIES, COLUMNS, EXTRA_COLUMNS, MONTHS, NUMBERS
 
@@ -59,7 +60,7 @@ VARIANTS = {
 }
 
 
-def cell_shares(variant: Variant) -> NDArray[np.float64]:
+def cell_shares(variant: Variant) -> Floats:
     """Share of the rows in every cell of month, group and label, as an array of shape (8, 2, 2)."""
     early = np.arange(MONTHS) < _FIRST_LATE_MONTH
     if variant.late_rates is None:
@@ -71,7 +72,7 @@ def cell_shares(variant: Variant) -> NDArray[np.float64]:
     return _MONTH_SHARES[:, None, None] * groups[:, None] * np.stack([1 - rates, rates], axis=-1)
 
 
-def _relative_risk(months: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _relative_risk(months: Bools) -> Floats:
     """Risk of each chosen month, relative to their mean; 0 for the others."""
     mean = np.average(_MONTH_RISK[months], weights=_MONTH_SHARES[months])
     return np.where(months, _MONTH_RISK / mean, 0.0)

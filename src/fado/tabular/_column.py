@@ -14,6 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fado._typing import Bools, Floats, Integers
+
 FEWEST_OF_LEVEL = 5  # rows: a level of fewer may reveal a person, and teaches a model next to nothing
 
 
@@ -52,15 +54,15 @@ class Column:
         """Whether the column holds booleans."""
         return pa.types.is_boolean(self.data.type)
 
-    def numbers(self) -> npt.NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """Return the numbers (or codes) as float64, with NaN where the entry is missing."""
         return self.data.cast(pa.float64(), safe=False).to_numpy()
 
-    def codes(self) -> npt.NDArray[np.int32]:
+    def codes(self) -> Integers:
         """Return the codes of a column of levels, -1 where the entry is missing."""
         return self.data.fill_null(-1).to_numpy().astype(np.int32, copy=False)
 
-    def encode(self) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[Any]]:
+    def encode(self) -> tuple[Integers, Sequence[Any] | npt.NDArray[Any]]:
         """Return codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
         if self.labels is not None:
             order = self._by_value
@@ -82,7 +84,7 @@ class Column:
             return bool(entry)
         return int(entry) if float(entry).is_integer() else float(entry)
 
-    def marked(self, values: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    def marked(self, values: Sequence[Any]) -> Bools:
         """Mark the entries that are one of some values: "1" is 1, 1.0 and "1", but not True."""
         codes, entries = self.encode()
         marked = np.zeros(len(entries) + 1, dtype=np.bool_)  # the last, which is also -1, is missing
@@ -131,7 +133,7 @@ class Column:
         numbers[np.isnan(numbers)] = np.nan
         return hashlib.blake2b(numbers.data, digest_size=16).digest()
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Column:
+    def take(self, rows: Integers) -> Column:
         """Return the column at some row positions; levels keep their codes, whether or not they occur."""
         return replace(self, data=self.data.take(pa.array(rows)))
 

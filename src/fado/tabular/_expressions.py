@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
+from fado._typing import Integers
 from fado.tabular._column import Column, column_from, is_label, unknown_values
 from fado.tabular._conditions import Condition, parse
 from fado.tabular._table import open_table
@@ -333,7 +334,7 @@ class Expression:
         column = column_from(self.name, open_table(frame)[self.sources[0]].to_native())
         return column.without(self.unknown)
 
-    def _entries(self, table: Any, name: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
+    def _entries(self, table: Any, name: str) -> tuple[Integers, npt.NDArray[Any]]:
         """Return codes into a column's sorted entries, and these: booleans, text as objects, or numbers.
 
         Numbers have the column's type. Entries are void if the content of the column is unknown.

@@ -10,11 +10,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names
-from fado._typing import Bools
+from fado._typing import Bools, Integers
 from fado.tabular._column import Column
 from fado.tabular._problem import Problem
 from fado.tabular._table import Table
@@ -91,7 +90,7 @@ def match_attributes(
     return match_names(names, others, by_name=by_name, first=first, second=second, what="protected attribute")
 
 
-def label_codes(column: Column, classes: Sequence[Any], missing: int = NOT_GIVEN) -> npt.NDArray[np.int32]:
+def label_codes(column: Column, classes: Sequence[Any], missing: int = NOT_GIVEN) -> Integers:
     """Encode labels as positions in `classes`: `UNSEEN` for others, `missing` where there is none.
 
     Examples

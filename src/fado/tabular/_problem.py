@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._messages import COMPARE_TARGET, closest_names, warn_user
+from fado._typing import Floats, Integers
 from fado.tabular._column import Column, column_from, is_frame, unknown_values
 from fado.tabular._suspects import warn_of_doubtful_columns
 from fado.tabular._table import Table
@@ -66,8 +66,8 @@ class Problem:
     names_given: bool
     sources: tuple[Column, ...]
     pos_label: Any = None
-    sample_weight: npt.NDArray[np.float64] | None = None
-    blocks: npt.NDArray[np.int64] | None = None
+    sample_weight: Floats | None = None
+    blocks: Integers | None = None
     unknown: tuple[Any, ...] = ()
 
     @property
@@ -115,7 +115,7 @@ class Problem:
             return group_rows(self.protected)
         return Groups(np.zeros(self.n_rows, dtype=np.int64), ("all rows",), ("all rows",))
 
-    def take(self, rows: npt.NDArray[np.integer[Any]], *, alone: bool = False) -> Problem:
+    def take(self, rows: Integers, *, alone: bool = False) -> Problem:
         """Return the problem of some rows; levels of other rows are dropped.
 
         Rows that stand `alone` do not keep the user's table, the kinds of variables that all rows have, nor
@@ -396,9 +396,7 @@ def one_column(values: Any, argument: str, name: str | None = None, *, times: bo
     return column_from(argument if name is None else name, values, times=times)
 
 
-def weights_of(
-    sample_weight: Any, n_rows: int, called: str = "`sample_weight`"
-) -> npt.NDArray[np.float64] | None:
+def weights_of(sample_weight: Any, n_rows: int, called: str = "`sample_weight`") -> Floats | None:
     """Read the rows' weights, and refuse invalid ones; `called` is their name in messages."""
     if sample_weight is None:
         return None
@@ -416,7 +414,7 @@ def weights_of(
     return weights
 
 
-def check_weights(weights: npt.NDArray[np.float64], called: str, where: str = "") -> None:
+def check_weights(weights: Floats, called: str, where: str = "") -> None:
     """Refuse weights that are not finite, negative, or too large or too small to be multiplied."""
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"{called} must be finite and not negative in every row{where}.")
@@ -428,7 +426,7 @@ def check_weights(weights: npt.NDArray[np.float64], called: str, where: str = ""
         )
 
 
-def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def mean_one(weights: Floats) -> Floats:
     """Scale weights to a mean of 1, equal ones exactly; weights that are all 0 stay 0."""
     if not weights.any():
         return weights
@@ -437,7 +435,7 @@ def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return weights
 
 
-def blocks_of(groups: Any, n_rows: int, called: str = "`groups`") -> npt.NDArray[np.int64]:
+def blocks_of(groups: Any, n_rows: int, called: str = "`groups`") -> Integers:
     """Read which rows belong together, as codes of equal entries; `called` is their name in messages."""
     column = one_column(groups, "groups", times=True)
     if len(column) != n_rows:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from fado._typing import Floats, Integers
 from fado.tabular._column import Column
 from fado.tabular._suspects import numbers_in
 from fado.tabular._table import Table
@@ -40,13 +41,13 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     sample = rows[:: max(1, len(rows) // SAMPLE)]
 
     @cache
-    def distinct(step: int) -> npt.NDArray[np.intp]:
+    def distinct(step: int) -> Integers:
         return _without_copies(variable, table, rows[::step])
 
-    def holds(column: Column, among: npt.NDArray[np.intp]) -> bool:
+    def holds(column: Column, among: Integers) -> bool:
         return _determines(*_sorted(column, variable, among), ordered=column.levels is None)
 
-    def determines(column: Column, among: npt.NDArray[np.intp], missing: bool) -> bool:
+    def determines(column: Column, among: Integers, missing: bool) -> bool:
         """Judge a column by all rows, or, unless `missing`, by those that have an entry."""
         labels, starts = _sorted(column, variable, among)
         if _ruled_out(labels, starts, ordered=column.levels is None):
@@ -89,7 +90,7 @@ def _comparable(column: Column, variable: Variable) -> Column:
     return Column(column.name, pa.chunked_array([entries]))
 
 
-def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _without_copies(variable: Variable, table: Table, rows: Integers) -> Integers:
     """Return the first of the rows that agree in the variable and in every column, by their hashes."""
     values = [variable.labels[rows].astype(np.float64)]
     if table.is_sparse:
@@ -102,7 +103,7 @@ def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]
     return rows[~pd.Series(key).duplicated().to_numpy()]
 
 
-def _sparse_candidates(matrix: Any, variable: Variable, sample: npt.NDArray[np.intp]) -> list[int]:
+def _sparse_candidates(matrix: Any, variable: Variable, sample: Integers) -> list[int]:
     """List the columns of a sparse matrix that a sample's zeros do not exclude, all columns at once.
 
     If the rows with a zero vary too much, so do all rows; see `_ruled_out`.
@@ -144,16 +145,14 @@ def columns_equal_to(variable: Variable, table: Table) -> list[int]:
     return places
 
 
-def _values(column: Column, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def _values(column: Column, rows: Integers) -> Floats:
     """Return the column's numbers or codes, missing entries as a separate value."""
     whole = len(rows) == len(column)
     values = (column if whole else column.take(rows)).numbers()
     return np.where(np.isnan(values), -np.inf, values)
 
 
-def _sorted(
-    column: Column, variable: Variable, rows: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+def _sorted(column: Column, variable: Variable, rows: Integers) -> tuple[npt.NDArray[Any], Integers]:
     """Return the variable's labels in the order of the column, and where each value of the column starts."""
     values, labels = _values(column, rows), variable.labels[rows]
     order = np.argsort(values, kind="stable")
@@ -161,7 +160,7 @@ def _sorted(
     return labels, np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
 
 
-def _ruled_out(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordered: bool) -> bool:
+def _ruled_out(labels: npt.NDArray[Any], starts: Integers, *, ordered: bool) -> bool:
     """Return whether a sample shows that a column cannot determine a variable."""
     n = len(labels)
     if labels.dtype.kind == "f":
@@ -177,7 +176,7 @@ def _ruled_out(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordere
     return bool(lost or (ordered and not repeats and scatter))
 
 
-def _determines(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordered: bool) -> bool:
+def _determines(labels: npt.NDArray[Any], starts: Integers, *, ordered: bool) -> bool:
     n = len(labels)
     if len(starts) < 2:
         return False
@@ -199,7 +198,7 @@ def _disagreement(labels: npt.NDArray[Any]) -> float:
     return float(1.0 - np.square(np.bincount(labels) / len(labels)).sum())
 
 
-def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:
+def _minority(labels: npt.NDArray[Any], starts: Integers) -> int:
     """Count the rows that are not of the most frequent class of their value of the column."""
     n, n_classes = len(labels), int(labels.max()) + 1
     groups = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, n]))
@@ -208,7 +207,7 @@ def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:
     return int(n - largest.sum())
 
 
-def _scatter(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
+def _scatter(labels: npt.NDArray[Any], starts: Integers) -> float:
     """Return the share of the variance within the values of the column."""
     total = np.square(labels - labels.mean()).sum()
     if not total:
@@ -218,7 +217,7 @@ def _scatter(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
     return float(np.square(labels - np.repeat(means, counts)).sum() / total)
 
 
-def _scatter_of_order(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
+def _scatter_of_order(labels: npt.NDArray[Any], starts: Integers) -> float:
     """Return how far the labels are from the order of the column: 1 - |rank correlation|.
 
     Rows of one value have one rank in the column.

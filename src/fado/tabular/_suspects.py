@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fado._messages import list_names, warn_user
+from fado._typing import Floats
 from fado.tabular._column import Column
 from fado.tabular._table import Table
 
@@ -128,7 +128,7 @@ def _doubt_of_text(column: Column) -> tuple[str, float] | None:
     return None
 
 
-def numbers_in(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+def numbers_in(texts: Sequence[str]) -> Floats:
     """Return the numbers that texts are written as, NaN where one is none.
 
     Examples

@@ -16,12 +16,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names
-from fado._typing import Integers
+from fado._typing import Floats, Integers
 from fado.tabular._column import Column, column_from, is_frame
 
 _UNNAMED = r"__index_level_\d+__"  # what pandas calls an index without a name
@@ -146,7 +145,7 @@ class Table:
             places.setdefault(name, []).append(j)
         return places
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Table:
+    def take(self, rows: Integers) -> Table:
         """Return the table at some row positions; categories keep their codes."""
         source = None if self.source is None else take_rows(self.source, rows)
         columns = [] if self.is_sparse else [column.take(rows) for column in self.columns]
@@ -175,12 +174,12 @@ class Table:
         return self.source.to_pandas()
 
 
-def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64]:
+def one_hot(columns: Sequence[Column], most: int = 32) -> Floats:
     """Turn columns into numbers, for estimators that need numbers.
 
     A column of levels becomes one indicator per level, at most `most`, for the most frequent levels.
     """
-    blocks: list[npt.NDArray[np.float64]] = []
+    blocks: list[Floats] = []
     for column in columns:
         if column.levels is None:
             blocks.append(column.numbers())
@@ -233,7 +232,7 @@ def without_index(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata((table.schema.metadata or {}) | {b"pandas": metadata})
 
 
-def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
+def take_rows(values: Any, rows: Integers) -> Any:
     """Return some rows of a table, a column or a list, in its own type."""
     if hasattr(values, "iloc"):  # pandas, whose labels are not positions
         return values.take(rows)  # pandas 2 warns of changes to the result of `iloc`

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, list_names, plain_number, warn_user
-from fado._typing import Integers
+from fado._typing import Bools, Integers
 from fado.tabular._column import Column, is_label
 
 Kind = Literal["classes", "continuous"]
@@ -61,16 +61,16 @@ class Variable:
     declared: tuple[int, ...] | None = None
 
     @property
-    def known(self) -> npt.NDArray[np.bool_]:
+    def known(self) -> Bools:
         """Rows whose label a model can learn from."""
         return ~np.isnan(self.labels)
 
     @property
-    def given(self) -> npt.NDArray[np.bool_]:
+    def given(self) -> Bools:
         """Rows whose entry is not missing."""
         return self.labels != len(self.classes) - 1 if self.has_missing else ~np.isnan(self.labels)
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Variable:
+    def take(self, rows: Integers) -> Variable:
         """Return the variable at some row positions; all classes stay, whether or not they occur."""
         return replace(self, labels=self.labels[rows])
 
@@ -175,12 +175,12 @@ class Labels:
         The position of the positive label; None if there is none.
     """
 
-    codes: npt.NDArray[np.int32]
+    codes: Integers
     classes: tuple[Any, ...]
     positive: int | None = None
 
     @property
-    def is_positive(self) -> npt.NDArray[np.bool_]:
+    def is_positive(self) -> Bools:
         """Mark the rows of the positive label."""
         return self.codes == self.positive
 
@@ -276,14 +276,12 @@ class Groups:
         """The title of the group of each row."""
         return np.array(self.titles, dtype=object)[self.codes]
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
+    def take(self, rows: Integers) -> Groups:
         """Return the groups of some rows, without groups that have no rows."""
         cut = replace(self, codes=self.codes[rows])
         return _in_order(cut, np.flatnonzero(cut.sizes))
 
-    def compared(
-        self, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.bool_]:
+    def compared(self, min_group_size: int = MIN_GROUP_SIZE, sizes: npt.ArrayLike | None = None) -> Bools:
         """Mark the groups that are compared: all but the unknown one and small ones.
 
         Parameters
@@ -465,7 +463,7 @@ def _groups_of(variable: Variable, *, quarters: bool, appearance: bool) -> Group
     return _in_order(groups, order)
 
 
-def _in_order(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
+def _in_order(groups: Groups, order: Integers) -> Groups:
     """Keep the groups in `order`, which contains all with rows, and number them in this order."""
     place = np.zeros(len(groups), dtype=np.int64)
     place[order] = np.arange(len(order))
