@@ -351,6 +351,8 @@ def protected_columns(
                 "rows (inconsistent numbers of samples): pass one entry per row. To be cut with X, by "
                 "cross-validation for instance, it must be a Series or a DataFrame."
             )
+    if unknown is None:
+        return columns
     return [(column.without(unknown), position) for column, position in columns]
 
 

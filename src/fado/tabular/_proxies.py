@@ -168,11 +168,10 @@ def _ruled_out(labels: npt.NDArray[Any], starts: Integers, *, ordered: bool) -> 
             _scatter(labels, starts) > LENIENCE * TOLERANCE
             and _scatter_of_order(labels, starts) > LENIENCE * TOLERANCE
         )
-    lost = _minority(labels, starts) > 1 + LENIENCE * TOLERANCE * (n - np.bincount(labels).max())
-    repeats = (n - len(starts)) * _disagreement(labels) >= EVIDENCE
-    scatter = np.count_nonzero(np.diff(labels)) > 2 * len(
-        np.unique(labels)
-    ) + LENIENCE * 0.01 * n * _disagreement(labels)
+    minority, others, differ = _counted(labels, starts)
+    lost = minority > 1 + LENIENCE * TOLERANCE * others
+    repeats = (n - len(starts)) * differ >= EVIDENCE
+    scatter = np.count_nonzero(np.diff(labels)) > 2 * len(np.unique(labels)) + LENIENCE * 0.01 * n * differ
     return bool(lost or (ordered and not repeats and scatter))
 
 
@@ -184,27 +183,26 @@ def _determines(labels: npt.NDArray[Any], starts: Integers, *, ordered: bool) ->
         if n - len(starts) >= max(EVIDENCE, n / 2) and _scatter(labels, starts) <= TOLERANCE:
             return True
         return ordered and n >= EVIDENCE and _scatter_of_order(labels, starts) <= TOLERANCE
-    if _minority(labels, starts) > TOLERANCE * (n - np.bincount(labels).max()):
+    minority, others, differ = _counted(labels, starts)
+    if minority > TOLERANCE * others:
         return False
-    if (n - len(starts)) * _disagreement(labels) >= EVIDENCE:
+    if (n - len(starts)) * differ >= EVIDENCE:
         return True
-    expected = (n - 1) * _disagreement(labels)
+    expected = (n - 1) * differ
     few = np.count_nonzero(np.diff(labels)) <= max(len(np.unique(labels)) - 1, 0.01 * expected)
     return ordered and expected >= EVIDENCE and bool(few)
 
 
-def _disagreement(labels: npt.NDArray[Any]) -> float:
-    """Return the probability that two random rows differ in class."""
-    return float(1.0 - np.square(np.bincount(labels) / len(labels)).sum())
+def _counted(labels: npt.NDArray[Any], starts: Integers) -> tuple[int, int, float]:
+    """Count the rows that are not of the most frequent class, of their value of the column and of all.
 
-
-def _minority(labels: npt.NDArray[Any], starts: Integers) -> int:
-    """Count the rows that are not of the most frequent class of their value of the column."""
-    n, n_classes = len(labels), int(labels.max()) + 1
+    The last is the probability that two random rows differ in class.
+    """
+    n, members = len(labels), np.bincount(labels)
     groups = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, n]))
-    cells, counts = np.unique(groups * n_classes + labels, return_counts=True)
-    largest = np.maximum.reduceat(counts, np.flatnonzero(np.r_[True, np.diff(cells // n_classes) > 0]))
-    return int(n - largest.sum())
+    cells, counts = np.unique(groups * len(members) + labels, return_counts=True)
+    largest = np.maximum.reduceat(counts, np.flatnonzero(np.r_[True, np.diff(cells // len(members)) > 0]))
+    return n - int(largest.sum()), n - int(members.max()), 1.0 - float(np.square(members / n).sum())
 
 
 def _scatter(labels: npt.NDArray[Any], starts: Integers) -> float:

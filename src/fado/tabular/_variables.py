@@ -269,7 +269,7 @@ class Groups:
     @cached_property
     def sizes(self) -> Integers:
         """The number of rows of each group."""
-        return np.bincount(self.codes, minlength=len(self))
+        return np.bincount(self.codes, minlength=len(self.names))
 
     @property
     def by_row(self) -> npt.NDArray[np.object_]:
