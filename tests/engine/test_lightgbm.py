@@ -44,6 +44,7 @@ def own_scores(estimator, X, y, rows=IN, scored=OUT, **fitting):
 
 SETTINGS = [
     {},
+    {"n_classes": 4},
     {"num_leaves": 7, "learning_rate": 0.3, "min_child_samples": 5},
     {"subsample": 0.7, "subsample_freq": 1, "random_state": 4},
     {"colsample_bytree": 0.5, "random_state": 4},
@@ -55,10 +56,9 @@ SETTINGS = [
 
 @pytest.mark.parametrize("parameters", SETTINGS)
 def test_equals_the_estimators_own_fit_where_bins_coincide(parameters):
-    y = labels_of(COARSE)
-    estimator = LGBMClassifier(n_estimators=20, random_state=parameters.get("random_state", 0)).set_params(
-        **parameters
-    )
+    parameters = {"random_state": 0} | parameters
+    y = labels_of(COARSE, parameters.pop("n_classes", 2))
+    estimator = LGBMClassifier(n_estimators=20, **parameters)
     model = fit(estimator, COARSE, y)
     expected = own_scores(estimator, COARSE, y)
     np.testing.assert_allclose(model.scores, expected, rtol=0, atol=1e-9)
@@ -75,13 +75,6 @@ def test_columns_that_cannot_be_split_are_not_drawn(least_rows):
         n_estimators=20, colsample_bytree=0.5, min_child_samples=least_rows, random_state=4
     )
     np.testing.assert_allclose(fit(estimator, X, y).scores, own_scores(estimator, X, y), rtol=0, atol=1e-9)
-
-
-def test_equals_the_estimators_own_fit_for_many_classes():
-    y = labels_of(COARSE, n_classes=4)
-    estimator = LGBMClassifier(n_estimators=20, random_state=0)
-    expected = own_scores(estimator, COARSE, y)
-    np.testing.assert_allclose(fit(estimator, COARSE, y).scores, expected, rtol=0, atol=1e-9)
 
 
 def test_equals_the_estimators_own_fit_with_weights_and_repeated_rows():

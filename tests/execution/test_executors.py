@@ -32,34 +32,27 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@contextmanager
-def dask_executor(workers, *, processes=False):
+def local_cluster(workers, *, processes=False):
     distributed = pytest.importorskip("distributed")
-    from fado.execution import DaskExecutor
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": None}
+    return distributed.LocalCluster(n_workers=workers, processes=processes, **settings)
 
-    with (
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=processes,
-            dashboard_address=":0",
-            memory_limit=None,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+
+@contextmanager
+def dask_executor(workers, **settings):
+    with local_cluster(workers, **settings) as cluster, cluster.get_client() as client:
+        from fado.execution import DaskExecutor
+
         yield DaskExecutor(client)
 
 
 @contextmanager
 def make(kind, workers):
-    if kind == "dask":
-        with dask_executor(workers) as executor:
-            yield executor
-    elif kind == "processes":
-        with ProcessExecutor(workers) as executor:
+    if kind in ("dask", "processes"):
+        with (dask_executor if kind == "dask" else ProcessExecutor)(workers) as executor:
             yield executor
     else:
-        yield {"threads": ThreadExecutor, "joblib": JoblibExecutor}[kind](workers)
+        yield (ThreadExecutor if kind == "threads" else JoblibExecutor)(workers)
 
 
 KINDS = ["threads", "processes", "joblib", "dask"]
@@ -91,17 +84,10 @@ def slow_first(task, shared, stop):
 
 def test_results_come_in_order_whichever_ends_first(executor):
     assert list(executor.run(slow_first, range(20))) == [task * 10 for task in range(20)]
-
-
-def test_unordered_results_are_complete(executor):
     batches = list(executor.run_unordered(slow_first, range(20)))
     assert all(isinstance(batch, list) and batch for batch in batches)
     assert sorted(result for batch in batches for result in batch) == [task * 10 for task in range(20)]
-
-
-@both
-def test_no_tasks_give_no_results(executor, order):
-    assert list(run(executor, order, slow_first, [])) == []
+    assert list(executor.run(slow_first, [])) == list(executor.run_unordered(slow_first, [])) == []
 
 
 def nap(task, shared, stop):
@@ -121,15 +107,6 @@ def test_tasks_are_taken_a_few_ahead(executor, order):
     with closing(run(executor, order, nap, tasks())) as results:
         next(results)
         assert len(taken) < 50
-
-
-def test_threads_take_tasks_only_as_results_are_asked_for():
-    taken = []
-    tasks = (taken.append(task) or task for task in range(100))
-    with closing(ThreadExecutor(2).run(nap, tasks)) as results:
-        next(results)
-        time.sleep(0.2)
-        assert len(taken) <= 6
 
 
 def fail_at_three(task, shared, stop):
@@ -201,20 +178,6 @@ def test_the_number_of_workers_changes_nothing(kind, workers):
         assert list(executor.run(draw, range(20), 7)) == [draw(task, 7, None) for task in range(20)]
 
 
-def test_an_error_stops_threads_that_run():
-    stopped = threading.Event()
-
-    def fail_or_wait(task, shared, stop):
-        if task == 0:
-            raise ValueError("task 0 failed")
-        if stop.wait(10):
-            stopped.set()
-
-    with pytest.raises(ValueError, match="task 0 failed"):
-        list(ThreadExecutor(2).run(fail_or_wait, range(4)))
-    assert stopped.is_set()
-
-
 def test_joblib_in_threads_is_told_to_stop():
     from joblib import parallel_config
 
@@ -229,13 +192,6 @@ def test_joblib_in_threads_is_told_to_stop():
     assert stopped.wait(10)
 
 
-def test_number_of_workers():
-    assert n_workers(3) == 3
-    assert n_workers(None) == n_workers(-1) >= 1
-    with pytest.raises(ValueError, match="`n_jobs` must not be 0"):
-        n_workers(0)
-
-
 @pytest.mark.parametrize(
     ("n_jobs", "error", "sentence"),
     [
@@ -243,9 +199,12 @@ def test_number_of_workers():
         (-(10**12), ValueError, "^`n_jobs` must be at least -1,000, got -1000000000000.$"),
         ("3", TypeError, "^`n_jobs` must be a whole number, got '3'.$"),
         (2.0, TypeError, "^`n_jobs` must be a whole number, got 2.0.$"),
+        (0, ValueError, "^`n_jobs` must not be 0"),
     ],
 )
 def test_what_is_no_number_of_workers_is_refused(n_jobs, error, sentence):
+    assert n_workers(3) == 3
+    assert n_workers(None) == n_workers(-1) >= 1
     with pytest.raises(error, match=sentence):
         n_workers(n_jobs)
 
@@ -376,14 +335,6 @@ def test_a_worker_that_dies_while_all_are_asked_costs_nothing(asked):
         assert len(calls) == (1 if asked == "unregister_worker_plugin" else 2)
 
 
-def test_workers_that_never_answer_are_told(monkeypatch):
-    monkeypatch.setattr("fado.execution._dask._PAUSE", 0.0)
-    with dask_executor(1) as executor:
-        executor._client.register_plugin = lambda plugin: (_ for _ in ()).throw(OSError("gone"))
-        with pytest.raises(OSError, match="gone"):
-            list(executor.run(add_shared, range(5), None))
-
-
 @pytest.fixture(scope="module")
 def processes():
     dask = pytest.importorskip("dask")
@@ -452,10 +403,8 @@ def test_workers_with_other_libraries_are_refused():
         def run(self, function):
             return {"tcp://there": function() | {"lightgbm": "0.1"}}
 
-    for results in (
-        DaskExecutor(Elsewhere()).run(nap, []),
-        DaskExecutor(Elsewhere()).run_unordered(nap, []),
-    ):
+    executor = DaskExecutor(Elsewhere())
+    for results in (executor.run(nap, []), executor.run_unordered(nap, [])):
         with pytest.raises(ValueError, match=r"worker tcp://there has other libraries: .*'lightgbm': '0.1'"):
             next(results)
 
@@ -509,10 +458,7 @@ def test_workers_of_one_process_may_go_one_by_one():
 
 @pytest.fixture(scope="module")
 def cluster():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
-    ) as cluster:
+    with local_cluster(1) as cluster:
         yield cluster
 
 
