@@ -177,8 +177,30 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
             print(f"  {bias['name']}{_size(bias)}: {bias['sentence']}")
         print(f"  Columns: {attribute['columns']['sentence']}")
         if "effects" in attribute:
-            print("  Effects of rows, and what removing them does, are on the page.")
+            _print_changes(attribute["effects"])
     print("In brackets: 95 % intervals.")
+
+
+def _print_changes(effects: Mapping[str, Any]) -> None:
+    """Print what removing slices of rows does to the model, as measured; sums of effects are on the page."""
+    from fado.cli._outputs import print_table
+
+    if effects["measured"] is None:
+        print(effects["reason"])
+        return
+    metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
+    rows = []
+    for part in [*effects["slices"], *effects["curve"]]:
+        if (measured := part["measured"]) is not None:
+            most = f"the most harmful {100 * part.get('share', 0):.3g} %"
+            title = " and ".join(part["conditions"]) if "conditions" in part else most
+            pairs = [(measured[f"{key}_change"], measured[f"{key}_error"]) for key in metrics]
+            shown = ["-" if None in pair else f"{pair[0]:+.3f} ± {1.96 * pair[1]:.3f}" for pair in pairs]
+            rows.append([title, part["rows"], *shown])
+    title = (
+        f"Changes when rows are removed, measured by {effects['measured']['fits']} fits, with 95 % intervals"
+    )
+    print_table(title, ["removed", "rows", *metrics.values()], rows)
 
 
 def _size(bias: Mapping[str, Any]) -> str:
