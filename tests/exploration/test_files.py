@@ -105,14 +105,6 @@ def test_a_table_that_is_sampled_whole_is_explored_as_in_memory(data, values, tm
     assert repr(found) == "Exploration of 2,400 rows by sex, age>=50"
 
 
-@pytest.mark.parametrize("drop", [None, ["id"]])
-@pytest.mark.filterwarnings("ignore:Models will learn little")
-def test_nothing_is_dropped_if_drop_is_none(data, values, drop):
-    found = explore_files(data, values=values, sample_rows=300, **ASKED | {"drop": drop}, retrain=0).to_dict()
-    columns = [own["name"] for own in found["attributes"][0]["columns"]["columns"]]
-    assert ("id" in columns) is (drop is None)
-
-
 def test_a_sample_is_explored_as_its_rows_are(values, seen):
     rows = sample_of(600)
     expected = in_memory(FRAME.iloc[rows], valuation=Valuation.load(values).take(rows)).to_dict()
@@ -170,21 +162,18 @@ def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path, made_u
     assert "in_all" not in found.to_dict()["attributes"][0]["groups"][0]
 
 
-def test_the_sample_does_not_depend_on_files(values, seen, tmp_path):
+def test_the_sample_depends_neither_on_files_nor_on_how_values_are_passed(values, seen, tmp_path):
     other = write_parts(tmp_path / "d", n_files=7, row_group_size=91)
-    assert (
-        explore_files(other, values=values, sample_rows=600, **ASKED, retrain=0).to_dict() == seen.to_dict()
-    )
-    another = explore_files(other, values=values, sample_rows=600, random_state=1, **ASKED, retrain=0)
-    assert another.to_dict()["attributes"] != seen.to_dict()["attributes"]
-
-
-def test_values_in_one_file_are_those_in_parts(data, values, seen, tmp_path):
+    schema = pyarrow.parquet.read_schema(other / "part-0.parquet")
+    pyarrow.parquet.write_table(schema.empty_table(), other / "part-9.parquet")
+    asked = {**ASKED, "sample_rows": 600, "retrain": 0}
     Valuation.load(values).save(tmp_path / "v.parquet")
-    one = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **ASKED, retrain=0)
-    assert one.to_dict() == seen.to_dict()
-    given = explore_files(data, values=Valuation.load(values), sample_rows=600, **ASKED, retrain=0)
-    assert given.to_dict() == seen.to_dict()
+    lazy = Valuation.load(values)
+    for given in (values, tmp_path / "v.parquet", lazy):
+        assert explore_files(other, values=given, **asked).to_dict() == seen.to_dict()
+    assert not any(arrays._read for arrays in lazy._arrays.values())  # no more than is needed
+    another = explore_files(other, values=values, random_state=1, **asked)
+    assert another.to_dict()["attributes"] != seen.to_dict()["attributes"]
 
 
 @pytest.mark.filterwarnings("ignore:Models will learn little")
@@ -225,12 +214,6 @@ def test_harmful_rows_have_their_places_and_sums_stand_for_all_rows(data, tmp_pa
     assert ". A share has an error of at most 3.5 percentage points" in told
 
 
-def test_no_more_of_the_values_is_read_than_is_needed(data, values):
-    lazy = Valuation.load(values)
-    explore_files(data, values=lazy, sample_rows=100, **ASKED, retrain=0)
-    assert not any(arrays._read for arrays in lazy._arrays.values())
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -254,36 +237,28 @@ def test_what_does_not_fit_is_refused(data, values, change, sentence):
         explore_files(data, **{"values": values, **ASKED, **change}, retrain=0)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_values_of_another_number_of_rows_are_refused(values, tmp_path, ending):
-    data = write_parts(tmp_path / "d", FRAME.iloc[1:], ending=ending)
-    with pytest.raises(ValueError, match=r"`values` has 2,400 rows and the table has 2,399: pass"):
-        explore_files(data, values=values, **ASKED, retrain=0)
+@pytest.mark.parametrize(
+    ("frame", "ending", "sentence"),
+    [
+        (FRAME.iloc[1:], "parquet", r"`values` has 2,400 rows and the table has 2,399: pass"),
+        (FRAME.iloc[1:], "csv", r"`values` has 2,400 rows and the table has 2,399: pass"),
+        (FRAME.iloc[::-1], "parquet", "other labels than those of 'loan', or with the rows in another order"),
+    ],
+)
+def test_values_of_other_rows_are_refused(values, tmp_path, frame, ending, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        explore_files(write_parts(tmp_path / "d", frame, ending=ending), values=values, **ASKED, retrain=0)
 
 
-def test_values_of_rows_in_another_order_are_refused(values, tmp_path):
-    data = write_parts(tmp_path / "d", FRAME.iloc[::-1])
-    with pytest.raises(
-        ValueError, match="other labels than those of 'loan', or with the rows in another order"
-    ):
-        explore_files(data, values=values, **ASKED, retrain=0)
-
-
-def test_a_sample_without_the_positive_label_is_refused(tmp_path, made_up):
-    outside = next(row for row in range(N) if row not in set(sample_of(50).tolist()))
-    frame = FRAME.assign(loan=np.where(np.arange(N) == outside, "yes", "no"))
+def test_labels_that_the_sample_lacks(tmp_path, made_up):
+    outside = np.arange(N) == np.setdiff1d(np.arange(N), sample_of(300))[0]
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")
-    asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 50}
-    with pytest.raises(ValueError, match="None of the 50 sampled rows has the positive label 'yes': explore"):
-        explore_files(write_parts(tmp_path / "d", frame), **asked, retrain=0)
-
-
-def test_a_rare_third_label_leaves_the_target_without_a_positive_one(tmp_path, made_up):
-    outside = next(row for row in range(N) if row not in set(sample_of(300).tolist()))
-    frame = FRAME.assign(loan=np.where(np.arange(N) == outside, "perhaps", FRAME["loan"]))
-    made_up(N, ["sex"]).save(tmp_path / "v.parquet")
-    asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 300}
-    found = explore_files(write_parts(tmp_path / "d", frame), **asked, retrain=0).to_dict()
+    asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 300, "retrain": 0}
+    frame = FRAME.assign(loan=np.where(outside, "yes", "no"))
+    with pytest.raises(ValueError, match="None of the 300 sampled rows has the positive label 'yes': explor"):
+        explore_files(write_parts(tmp_path / "d", frame), **asked)
+    frame = FRAME.assign(loan=np.where(outside, "perhaps", FRAME["loan"]))
+    found = explore_files(write_parts(tmp_path / "e", frame), **asked).to_dict()
     assert found["about"]["target"]["positive"] is None
     assert found["attributes"][0]["groups"][0]["rate_in_all"] is None
 
@@ -306,11 +281,3 @@ def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path, mad
     assert "This is a random sample of 600 of 2,400 rows." in found.html()
     assert evil not in found.html()
     assert "<script>alert" not in found.html()
-
-
-def test_parts_without_rows_and_a_large_row_group_are_read(values, tmp_path, seen):
-    data = write_parts(tmp_path / "d", row_group_size=N)
-    pyarrow.parquet.write_table(
-        pyarrow.parquet.read_table(data / "part-0.parquet").slice(0, 0), data / "part-9.parquet"
-    )
-    assert explore_files(data, values=values, sample_rows=600, **ASKED, retrain=0).to_dict() == seen.to_dict()

@@ -71,25 +71,12 @@ def test_parts_by_hand(tmp_path):
     assert [part.n_rows for part in open_source(folder).parts(100)] == [10, 5]  # nor files joined
 
 
-def test_any_part_can_be_read_alone(tmp_path):
-    source = open_source(written(tmp_path / "d", 3, a={"x": range(10)}, b={"x": range(10, 15)}))
+def test_any_part_can_be_read_alone_and_only_some_columns(tmp_path):
+    source = open_source(written(tmp_path / "d", 3, a=MIXED.slice(0, 6), b=MIXED.slice(6)))
     for part in reversed(source.parts(6)):
-        blocks = list(
-            pickle.loads(pickle.dumps(source)).blocks(part, None, 4)
-        )  # as a worker elsewhere has it
-        expected = list(range(part.first_row, part.first_row + part.n_rows))
-        assert pa.concat_tables(blocks)["x"].to_pylist() == expected
-
-
-def test_columns_come_in_the_order_of_the_schema(tmp_path):
-    source = open_source(written(tmp_path / "d", a=MIXED))
-    found = rows_of(source, columns=["flag", "x"])
-    assert found.equals(MIXED.select(["x", "flag"]))
-
-
-def test_one_file_is_as_read_table_reads_it(tmp_path):
-    path = written(tmp_path / "d", a=MIXED) / "a.parquet"
-    assert rows_of(open_source(path)).to_pydict() == read_table(path).to_pydict()
+        sent = pickle.loads(pickle.dumps(source))  # as a worker elsewhere has it
+        found = pa.concat_tables(sent.blocks(part, ["flag", "x"], 4))
+        assert found.equals(MIXED.select(["x", "flag"]).slice(part.first_row, part.n_rows))
 
 
 @pytest.mark.parametrize(
@@ -225,8 +212,12 @@ def test_an_index_of_pandas_is_taken_as_a_file_alone_is(tmp_path):
     assert rows_of(source).to_pydict() == {"x": [1.0, 2.0] * 2, "id": [7, 8] * 2}
 
 
-def test_the_memory_of_a_row_and_of_the_largest_row_group(tmp_path):
+def test_the_memory_of_a_row_and_of_the_largest_unit(small_blocks, tmp_path):
     tables = {"a": {"x": np.zeros(1000), "s": ["abcd"] * 1000}, "b": {"x": np.zeros(50), "s": ["abcd"] * 50}}
+    csv = open_source(written_csv(tmp_path, a="n,m\n" + "1,2\n" * 5000))
+    assert csv.bytes_per_row == pytest.approx(16, rel=0.05)
+    assert csv.about_rows == pytest.approx(5000, rel=0.01)
+    assert csv.largest_unit[1] == pytest.approx(250, abs=2)  # lines of four bytes
     source = open_source(written(tmp_path / "d", 400, **tables))
     assert source.bytes_per_row == pytest.approx(8 + 8 + 4, rel=0.05)  # number, offset, letters
     path, n_rows, n_bytes = source.largest_unit
@@ -299,20 +290,20 @@ def test_many_blocks_are_the_rows_that_are_read_at_once(block, small_blocks, tmp
     assert [part.first_row for part in counted.parts(10)] == [0, 500]
 
 
-def test_columns_in_another_order_find_their_place(small_blocks, tmp_path):
-    written_csv(tmp_path, a="n,sex\n1,f\n", b="sex,n\nm,2.5\n")
-    assert rows_of_csv(open_source(tmp_path)).to_pydict() == {"n": [1, 2.5], "sex": ["f", "m"]}
-    assert rows_of_csv(open_source(tmp_path), columns=["sex"]).to_pydict() == {"sex": ["f", "m"]}
+UNITED = {
+    "order": (["n,sex\n1,f\n", "sex,n\nm,2.5\n"], {"n": [1, 2.5], "sex": ["f", "m"]}),
+    "late fractions": (["n\n" + "1\n" * 999 + "1.5\n"], {"n": [1.0] * 999 + [1.5]}),
+    "large": ([f"n\n{2**60 + 1}\n"], {"n": [2**60 + 1]}),
+    "semicolons": (["n;x\n" + "1;0,5\n" * 400, "x,n\n0.5,1\n"], {"n": [1] * 401, "x": [0.5] * 401}),
+    "late numbers": (["w,v\n" + "f,\n" * 999 + "f,2\n", "w,v\nf,1\n"], {"v": [None] * 999 + [2, 1]}),
+}
 
 
-def test_fractions_may_come_late(small_blocks, tmp_path):
-    written_csv(tmp_path, a="n\n" + "1\n" * 1000 + "1.5\n")
-    assert rows_of_csv(open_source(tmp_path))["n"].to_pylist()[-2:] == [1.0, 1.5]
-
-
-def test_large_whole_numbers_stay_whole(tmp_path):
-    written_csv(tmp_path, a=f"n\n{2**60 + 1}\n")
-    assert rows_of_csv(open_source(tmp_path))["n"].to_pylist() == [2**60 + 1]
+@pytest.mark.parametrize("name", UNITED)
+def test_csv_files_are_united(name, small_blocks, tmp_path):
+    contents, expected = UNITED[name]
+    source = open_source(written_csv(tmp_path, **dict(zip("ab", contents, strict=False))))
+    assert rows_of_csv(source, columns=list(expected)).to_pydict() == expected
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "mark"])
@@ -323,12 +314,6 @@ def test_line_ends_within_fields_may_fall_anywhere(mark, end, within, small_bloc
     written_csv(tmp_path, a=mark + content.encode())
     expected = {"v": [1.0] * 300, "note": ['x\n\n1,2\ny "z"'] * 300}
     assert rows_of_csv(open_source(tmp_path)).to_pydict() == expected
-
-
-def test_semicolons_and_decimal_commas(small_blocks, tmp_path):
-    written_csv(tmp_path, a="n;x\n" + "1;0,5\n" * 400, b="n,x\n2,0.25\n")
-    found = rows_of_csv(open_source(tmp_path))
-    assert found["x"].to_pylist() == [0.5] * 400 + [0.25]
 
 
 @pytest.mark.parametrize(
@@ -352,17 +337,6 @@ def test_what_does_not_fit_is_named_by_file_column_and_row(
     source = open_source(tmp_path)
     with pytest.raises(ValueError, match=rf"^Column 'v' of '.*a\.csv' {said}"):
         rows_of_csv(source, columns=columns)
-
-
-def test_a_column_that_is_empty_at_first_is_what_another_file_says(small_blocks, tmp_path):
-    written_csv(tmp_path, a="sex,v\n" + "f,\n" * 1000 + "m,2\n", b="sex,v\nf,1\n")
-    assert rows_of_csv(open_source(tmp_path))["v"].to_pylist()[-2:] == [2.0, 1.0]
-
-
-def test_text_against_numbers_is_told_by_file(tmp_path):
-    written_csv(tmp_path, a="v\n1\n", b="v\nx\n")
-    with pytest.raises(ValueError, match=r"column 'v' holds text in '.*b\.csv' and numbers in '.*a\.csv'"):
-        open_source(tmp_path)
 
 
 def test_files_without_rows_are_passed_over(tmp_path):
@@ -404,10 +378,3 @@ def test_what_is_wrong_from_the_start_is_a_sentence(content, said, tmp_path):
     written_csv(tmp_path, a=content)
     with pytest.raises(ValueError, match=rf"^'.*a\.csv' {said}"):
         open_source(tmp_path)
-
-
-def test_the_memory_of_a_row_and_of_a_block(small_blocks, tmp_path):
-    source = open_source(written_csv(tmp_path, a="n,m\n" + "1,2\n" * 5000))
-    assert source.bytes_per_row == pytest.approx(16, rel=0.05)
-    assert source.about_rows == pytest.approx(5000, rel=0.01)
-    assert source.largest_unit[1] == pytest.approx(250, abs=2)  # lines of four bytes

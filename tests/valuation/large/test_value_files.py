@@ -9,8 +9,8 @@ import pytest
 import fado
 from fado import OutOfBagEntropy, Valuation
 from fado.datasets import protected_from
-from fado.tabular import Table, column_from, row_hash, variable_from
-from fado.valuation import digest_of_target, load_models, plan_files, summarise_files
+from fado.tabular import Table, row_hash
+from fado.valuation import load_models, plan_files, summarise_files
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation.large import _plan, _scoring
 
@@ -193,7 +193,8 @@ def test_the_sample_is_valued_as_in_memory_and_each_other_row_by_as_many_models(
     rows = np.sort(np.argsort(hashes)[:1250])
     sample = FRAME.iloc[rows]
     features = FRAME.drop(columns=["id", "default"])
-    memory = OutOfBagEntropy(z_exclude={"sex": ["sex"], "age>=50": ["age"]}, random_state=0)
+    hidden = {"sex": ["sex"], "age>=50": ["age"]}
+    memory = OutOfBagEntropy(z_exclude=hidden, random_state=0, keep_models=True)
     memory.fit(
         features.iloc[rows],
         sample["default"],
@@ -203,6 +204,7 @@ def test_the_sample_is_valued_as_in_memory_and_each_other_row_by_as_many_models(
         },
     )
     assert_same(found.take(rows), memory.valuation_)
+    assert load_models(tmp_path / "v" / "_models").target_digest == memory.models_.target_digest
     begin = (hashes % np.uint64(10)).astype(int)
     bags = np.zeros((N, 10), dtype=bool)
     bags[np.arange(N), begin] = bags[np.arange(N), (begin + 1) % 10] = True
@@ -257,51 +259,22 @@ def test_neither_files_nor_blocks_nor_their_order_change_a_bit(valued, tmp_path,
     assert_same(valuation, valued[0])
 
 
-def test_the_seed_changes_values(data, valued, tmp_path):
-    other = value(data, tmp_path / "v", train_rows=1000, random_state=1)
-    assert not np.array_equal(other["y"], valued[0]["y"])
-
-
-def test_one_file_holds_what_the_parts_hold(data, valued, tmp_path):
-    one = value(data, tmp_path / "v.parquet", train_rows=1000)
-    assert_same(one, valued[0])
-    assert one.metadata == valued[0].metadata
-    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
-
-
-def test_csv_files_are_valued_like_parquet(tmp_path):
-    frame = FRAME.drop(columns=["town"])
-    folder = tmp_path / "csv"
-    folder.mkdir()
-    frame.iloc[:1500].to_csv(folder / "a.csv", index=False)
-    frame.iloc[1500:].to_csv(folder / "b.csv", index=False)
-    frame.astype({"age": float, "id": float}).to_parquet(tmp_path / "one.parquet")
-    assert_same(
-        value(folder, tmp_path / "v", train_rows=1000),
-        value(tmp_path / "one.parquet", tmp_path / "w", train_rows=1000),
-    )
-
-
-def test_a_directory_is_read_column_by_column(valued):
-    lazy = Valuation.load(valued[1])
-    assert len(lazy) == N
-    assert lazy.shape == (N, 3)
-    arrays = lazy._arrays["values"]
+def test_a_directory_is_read_column_by_column_and_some_rows_without_all(data, valued, tmp_path):
+    lazy, rows = Valuation.load(valued[1]), np.array([N - 1, 0, 5, 5, 700])
+    assert (len(lazy), lazy.shape) == (N, (N, 3))
+    taken, arrays = lazy.take(rows), lazy._arrays["values"]
+    np.testing.assert_array_equal(taken.values, valued[0].values.iloc[rows])
+    np.testing.assert_array_equal(taken.take(np.array([4, 1])).values, valued[0].values.iloc[[700, 0]])
+    np.testing.assert_array_equal(taken.counts["y"], valued[0].counts["y"].iloc[rows])
     assert not arrays._read
     assert lazy["sex"].dtype == np.float64
     assert list(arrays._read) == ["sex"]
     assert lazy.counts.dtypes.unique().tolist() == [np.dtype("int32")]
-    assert_same(lazy.take(slice(None)), valued[0])
-
-
-def test_some_rows_are_taken_without_a_column_of_all(valued):
-    lazy, rows = Valuation.load(valued[1]), np.array([N - 1, 0, 5, 5, 700])
-    taken = lazy.take(rows)
-    assert len(taken) == 5
-    np.testing.assert_array_equal(taken.values, valued[0].values.iloc[rows])
-    np.testing.assert_array_equal(taken.take(np.array([4, 1])).values, valued[0].values.iloc[[700, 0]])
-    assert not lazy._arrays["values"]._read
-    np.testing.assert_array_equal(taken.counts["y"], valued[0].counts["y"].iloc[rows])
+    one = value(data, tmp_path / "v.parquet", train_rows=1000)
+    for other in (lazy.take(slice(None)), one):
+        assert_same(other, valued[0])
+    assert one.metadata == valued[0].metadata
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
 
 
 def test_the_scale_of_weights_changes_no_value(tmp_path):
@@ -314,10 +287,15 @@ def test_the_scale_of_weights_changes_no_value(tmp_path):
     pd.testing.assert_frame_equal(valued[0].values, valued[1].values, check_exact=True)
 
 
-def test_rare_classes_are_in_every_bag(tmp_path):
-    frame = FRAME.copy()
+def test_rare_classes_are_in_every_bag_and_csv_files_valued_like_parquet(tmp_path):
+    frame = FRAME.drop(columns="town").astype({"age": float, "id": float})
     frame.loc[np.arange(0, N, 100), "sex"] = "x"  # 40 rows in strata of a few
-    value(write_parts(tmp_path / "d", frame), tmp_path / "v", protected="sex", train_rows=N)
+    (tmp_path / "csv").mkdir()
+    frame.iloc[:1500].to_csv(tmp_path / "csv" / "a.csv", index=False)
+    frame.iloc[1500:].to_csv(tmp_path / "csv" / "b.csv", index=False)
+    asked = {"protected": "sex", "train_rows": 2000}
+    found = value(tmp_path / "csv", tmp_path / "v", **asked)
+    assert_same(found, value(write_parts(tmp_path / "d", frame), tmp_path / "w", **asked))
     models = load_models(tmp_path / "v" / "_models")
     assert models.classes("sex") == ("f", "m", "x")
     assert all(model.scorer.present == (0, 1, 2) for model in models.kept[1].models)
@@ -342,13 +320,6 @@ def test_more_rows_than_help_are_not_learnt_from(tmp_path, monkeypatch):
     assert_same(value(folder, tmp_path / "w", train_rows=600), by_default)
 
 
-def test_the_sample_has_the_smallest_hashes(valued):
-    rows = np.argsort(row_hash(0, np.arange(N)))[:1250]
-    models = load_models(valued[1] / "_models")
-    target = variable_from(column_from("y", FRAME["default"].iloc[np.sort(rows)]))
-    assert models.target_digest == digest_of_target(target)
-
-
 def test_the_plan_is_told(data):
     plan = plan_files(data, memory="500MB", train_rows=1000, **SETTINGS)
     assert (plan.rows, plan.train_rows, plan.parts, plan.n_bags, plan.bags_per_row) == (N, 1000, 4, 5, 1)
@@ -357,15 +328,6 @@ def test_the_plan_is_told(data):
     assert "4,000 in 4 files" in said
     assert "1,000 per bag at most, 5 bags, 3 variables" in said
     assert plan_files(data, memory="500MB", **SETTINGS).train_rows == N
-
-
-@pytest.mark.parametrize("drop", [None, (), "id", ["id"], np.array(["id"])], ids=repr)
-@pytest.mark.filterwarnings("ignore:Models will learn little")
-def test_columns_are_named_by_a_list_a_text_or_none(tmp_path, drop):
-    data = write_parts(tmp_path / "d", FRAME[:400], n_files=1)
-    asked = {"drop": drop, "exclude": None, "train_rows": 100}
-    seen = value(data, tmp_path / "v", **asked).metadata["split_gains"]["columns"]
-    assert ("id" in seen) is (drop is None or len(drop) == 0)
 
 
 @pytest.mark.parametrize("name", ["drop", "exclude", "protected"])
