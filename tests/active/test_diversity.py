@@ -65,15 +65,6 @@ def test_copies_are_left_out_however_many_there_are():
     assert len(set(everything.tolist())) == 60
 
 
-def test_near_copies_are_left_out_too():
-    rng = np.random.default_rng(0)
-    originals = rng.uniform(size=(200, 4))
-    X = np.repeat(originals, 5, axis=0) + 1e-4 * rng.uniform(size=(1000, 4))
-    utilities = np.repeat(np.linspace(1, 0.1, 200), 5)
-    assert least_distance(X, UtilityQuery(Told(utilities)).query(X, n=20)) < 1e-3
-    assert least_distance(X, UtilityQuery(Told(utilities), diversity=0.2).query(X, n=20)) > 0.05
-
-
 @pytest.mark.parametrize("diversity", [0.001, 0.1, 1.0])
 def test_no_two_rows_are_closer_than_a_hundredth_while_there_are_others(diversity):
     rng = np.random.default_rng(0)
@@ -125,12 +116,6 @@ def test_quotas_go_before_near_copies():
     rows = query.query(X, 8, sensitive_features={"sex": sex})
     assert query.group_counts_ == {"f": 5, "m": 3}
     assert len(set(rows.tolist())) == 8
-
-
-def test_mixed_tables_and_equal_utilities():
-    frame = pd.DataFrame({"job": list("aaaabbbbcc"), "pay": [1.0, 1, 1, 1, 2, 2, 2, None, None, 3]})
-    rows = UtilityQuery(Told(np.ones(10)), diversity=0.5).query(frame, n=5)
-    assert len(frame.iloc[rows].drop_duplicates()) == 5
 
 
 def test_a_sparse_pool_is_refused():

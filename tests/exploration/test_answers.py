@@ -15,8 +15,13 @@ from fado.tabular import read_problem
 from fado.valuation import Provenance
 
 
-def told(seen, attribute=0):
-    return {one["id"]: one for one in seen.to_dict()["attributes"][attribute]["answers"]}
+def part_of(X, y, z, valuation=None, attribute=0, **more):
+    settings = {"sensitive_features": z, "valuation": valuation, "retrain": 0} | more
+    return explore(X, y, **settings).to_dict()["attributes"][attribute]
+
+
+def answers_of(*args, **more):
+    return {one["id"]: one for one in part_of(*args, **more)["answers"]}
 
 
 def decided_by(scores, y, z, *, algorithm="out-of-bag", names=("sex",)):
@@ -39,20 +44,20 @@ def by_hand():
 
 def test_the_largest_gap_is_told_of_the_data_and_of_decisions(by_hand):
     X, y, sex, scores = by_hand
-    seen = explore(X, y, sensitive_features={"sex": sex}, valuation=decided_by(scores, y, sex), retrain=0)
-    assert told(seen)["gap"] == {
+    found = answers_of(X, y, {"sex": sex}, decided_by(scores, y, sex))
+    assert found["gap"] == {
         "id": "gap",
         "title": "Largest gap",
         "sentence": (
             "No clear difference in the rate of “y = True” was found between groups: the interval of the gap "
-            "contains 0. Gap: 0.0 points (95 % interval -9.7 to 9.7). For decisions of these models at 5 % "
+            "contains 0. Gap: 0.0 points (95 % interval -10.1 to 10.1). For decisions of these models at 5 % "
             "false positives: the false-positive rate is 10 % in “m” and 0 % in “f”, gap 10.0 points (95 % "
-            "interval 4.2 to 17.4); the true-positive rate is 100 % in “m” and 50 % in “f”, gap 50.0 points "
-            "(95 % interval 39.7 to 59.6)."
+            "interval 3.7 to 17.6); the true-positive rate is 100 % in “m” and 50 % in “f”, gap 50.0 points "
+            "(95 % interval 39.2 to 60.2)."
         ),
         "command": None,
     }
-    step = told(seen)["next"]
+    step = found["next"]
     assert step["sentence"] == (
         "Without any change, the false-positive-rate ratio is 0.000 at 5 % false positives, below 0.8. Train "
         "a model aimed at it."
@@ -65,7 +70,7 @@ def test_the_largest_gap_is_told_of_the_data_and_of_decisions(by_hand):
 def test_models_that_have_seen_the_rows_tell_nothing_of_decisions(by_hand):
     X, y, sex, scores = by_hand
     values = decided_by(scores, y, sex, algorithm="in-bag")
-    found = told(explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0))
+    found = answers_of(X, y, {"sex": sex}, values)
     assert "decide" not in found["gap"]["sentence"]
     assert found["next"]["command"] is None
     assert found["next"]["sentence"].startswith("To see the ratio, let `explore` compute the values")
@@ -76,40 +81,29 @@ def test_the_command_names_what_was_handed_over(by_hand):
     values = decided_by(scores, y, sex, names=("sex", "side"))
     z = {"sex": sex, "side": np.where(np.arange(400) % 2, "l", "r")}
     labels = np.where(y, "a", "b")
-    seen = explore(X, labels, sensitive_features=z, valuation=values, pos_label="a", retrain=0)
-    assert told(seen)["next"]["command"].endswith(
-        "at_least=0.8, pos_label='a').fit(X, y, sensitive_features=z['sex'])"
+    first, second = (
+        answers_of(X, labels, z, values, attribute, pos_label="a")["next"] for attribute in (0, 1)
     )
-    step = told(seen, 1)["next"]
-    assert step["command"] is None
-    assert step["sentence"].endswith("at or above 0.8: no change is needed.")
-    seen = explore(
-        X.assign(sex=sex), y, sensitive_features="sex", valuation=decided_by(scores, y, sex), retrain=0
-    )
-    assert told(seen)["next"]["command"].endswith(
-        ".fit(X.drop(columns=['sex']), y, sensitive_features=X['sex'])"
-    )
-    assert told(seen)["giveaway"]["sentence"].startswith(
-        "Features that were hidden from the models of the group: “sex”."
-    )
+    assert first["command"].endswith("at_least=0.8, pos_label='a').fit(X, y, sensitive_features=z['sex'])")
+    assert second["command"] is None
+    assert second["sentence"].endswith("at or above 0.8: no change is needed.")
+    found = answers_of(X.assign(sex=sex), y, "sex", decided_by(scores, y, sex))
+    assert found["next"]["command"].endswith(".fit(X.drop(columns=['sex']), y, sensitive_features=X['sex'])")
+    hidden = "Features that were hidden from the models of the group: “sex”."
+    assert found["giveaway"]["sentence"].startswith(hidden)
 
 
 def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
     y = np.tile(np.repeat([False, True], [90, 10]), 2)
     sex, scores = np.repeat(["f", "m"], 100), np.full(200, 0.2)
     scores[[0, 1, 2, 100, 101, 102, 103, 104]] = 0.8  # 3 and 5 of 90: 8 of 180 are less than 5 %
-    seen = explore(
-        np.arange(200.0).reshape(-1, 1),
-        y,
-        sensitive_features={"sex": sex},
-        valuation=decided_by(scores, y, sex),
-    )
-    assert told(seen)["next"]["sentence"] == (
+    found = answers_of(np.arange(200.0).reshape(-1, 1), y, {"sex": sex}, decided_by(scores, y, sex))
+    assert found["next"]["sentence"] == (
         "Without any change, the false-positive-rate ratio is 0.600 at 5 % false positives, below 0.8. But "
         "the rates do not differ clearly: more rows may show that no change is needed. Train a model aimed "
         "at it."
     )
-    assert "no clear difference in the false-positive rate was found" in told(seen)["gap"]["sentence"]
+    assert "no clear difference in the false-positive rate was found" in found["gap"]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -130,16 +124,16 @@ def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
     ],
 )
 def test_where_there_is_no_line_the_page_says_what_to_do(made_up, y, z, sentence):
-    seen = explore(np.ones((90, 1)), y, sensitive_features={"z": z}, valuation=made_up(90, ["z"]), retrain=0)
-    step = told(seen)["next"]
-    assert step["sentence"].startswith(sentence)
-    assert step["command"] is None
-    assert "aim" not in told(seen)
+    found = answers_of(np.ones((90, 1)), y, {"z": z}, made_up(90, ["z"]))
+    assert found["next"]["sentence"].startswith(sentence)
+    assert found["next"]["command"] is None
+    assert "aim" not in found
 
 
 def test_what_gives_the_group_away(seen_planted):
-    sentence = told(seen_planted)["giveaway"]["sentence"]
-    base = {bias["id"]: bias for bias in seen_planted.to_dict()["attributes"][0]["biases"]}["base"]
+    part = seen_planted.to_dict()["attributes"][0]
+    (sentence,) = (one["sentence"] for one in part["answers"] if one["id"] == "giveaway")
+    base = part["biases"][3]
     assert re.match(
         r"Features that were hidden from the models of the group: “sex”\. “club” \([\d.]+ % ± [\d.]+ %\).* "
         r"sex most \(in brackets: the share of the uncertainty about the group ",
@@ -152,10 +146,8 @@ def test_a_group_that_is_not_told_is_given_away_by_no_column(made_up):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=500)})
     values = made_up(500, ["z"])  # agreement by chance
-    seen = explore(
-        X, rng.random(500) < 0.5, sensitive_features={"z": rng.choice(["p", "q"], 500)}, valuation=values
-    )
-    sentence = told(seen)["giveaway"]["sentence"]
+    y, z = rng.random(500) < 0.5, {"z": rng.choice(["p", "q"], 500)}
+    sentence = answers_of(X, y, z, values)["giveaway"]["sentence"]
     assert sentence.startswith("“z” is not clearly predicted from the features and the target: an AUC of 0.")
     assert "“a”" not in sentence
 
@@ -225,12 +217,8 @@ def test_the_headline_is_a_removal_that_helps_or_says_that_none_does(by_hand, fo
     explored = read_explored(
         read_problem(X, y, {"sex": sex}), "y", values, max_rows=400, min_group_size=30, seed=0
     )
-    parts = explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0).to_dict()[
-        "attributes"
-    ][0]
-    given = answers(
-        explored, explored.attributes[0], parts | {"effects": found, "not_measured": "Too few rows."}
-    )
+    parts = part_of(X, y, {"sex": sex}, values) | {"effects": found, "not_measured": "Too few rows."}
+    given = answers(explored, explored.attributes[0], parts)
     assert {one["id"]: one["sentence"] for one in given}["slice"] == sentence
 
 
@@ -239,16 +227,16 @@ def test_the_cost_of_the_line_is_the_first_sentence_of_that_part():
     sex = rng.choice(["f", "m"], 2000)
     X = pd.DataFrame({"job": np.where(rng.random(2000) < 0.8, sex, "x"), "score": rng.normal(size=2000)})
     y = X["score"] + (sex == "m") + 0.5 * rng.normal(size=2000) > 1
-    seen = explore(X, y, sensitive_features={"sex": sex}, retrain=0)
-    (own,) = (one for one in seen.to_dict()["attributes"][0]["aim"]["ratios"] if one["ratio"] == "fpr_ratio")
-    assert told(seen)["aim"]["title"] == "Cost of a ratio of 0.8"
-    assert told(seen)["aim"]["sentence"] == own["sentences"][0]
-    assert f"{own['points'][0]['ratio']:.2f}" in told(seen)["next"]["sentence"]
-    assert list(told(seen)) == ["gap", "giveaway", "slice", "aim", "next"]
+    part = part_of(X, y, {"sex": sex})
+    found, first = {one["id"]: one for one in part["answers"]}, of(part["aim"], "fpr_ratio")
+    assert found["aim"]["title"] == "Cost of a ratio of 0.8"
+    assert found["aim"]["sentence"] == first["sentences"][0]
+    assert f"{first['points'][0]['ratio']:.2f}" in found["next"]["sentence"]
+    assert list(found) == ["gap", "giveaway", "slice", "aim", "next"]
 
 
 @pytest.mark.parametrize("n_groups", [2, 5])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_direction_is_never_named_where_the_interval_holds_0(seed, n_groups):
     """Chance alone: whatever is named must have an interval that excludes 0."""
     rng, n_rows = np.random.default_rng(seed), 400
@@ -256,7 +244,7 @@ def test_a_direction_is_never_named_where_the_interval_holds_0(seed, n_groups):
     z, y = rng.choice(names, n_rows), rng.random(n_rows) < 0.4
     X = pd.DataFrame({"a": rng.normal(size=n_rows)})
     values = decided_by(rng.random(n_rows), y, z, names=("z",))
-    entry = explore(X, y, sensitive_features={"z": z}, valuation=values, retrain=0).to_dict()["attributes"][0]
+    entry = part_of(X, y, {"z": z}, values)
     biases = {bias["id"]: bias for bias in entry["biases"]}
     for bias in (biases["prevalence"], biases["separability"]):
         clear = bias["low"] > 0 or bias["high"] < 0
@@ -301,12 +289,8 @@ class Table:
         p_y = np.repeat([likely for _, likely, *_ in cells], sizes)
         self.valuation = Valuation.from_probabilities(p_y, {"sex": p_male})
 
-    def explored(self, **more):
-        given = {"sensitive_features": {"sex": self.sex}, "valuation": self.valuation} | more
-        return explore(self.X, self.y, **given, retrain=0)
-
     def aim(self, **more):
-        return self.explored(**more).to_dict()["attributes"][0]["aim"]
+        return part_of(self.X, self.y, {"sex": self.sex}, **{"valuation": self.valuation} | more)["aim"]
 
 
 def pairs(cell):
@@ -401,9 +385,7 @@ def valued(planted):
 
 def test_the_curves_are_those_of_trade_off(valued):
     X, y, sex, valuation = valued
-    aim = explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, retrain=0).to_dict()[
-        "attributes"
-    ][0]["aim"]
+    aim = part_of(X, y, {"sex": sex}, valuation)["aim"]
     assert [own["ratio"] for own in aim["ratios"]] == [
         "fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio",
     ]  # fmt: skip
@@ -437,23 +419,14 @@ def test_the_scale_of_weights_changes_no_error(table):
 
 
 def test_values_made_by_explore_keep_what_it_needs(planted):
-    X = planted.X.drop(columns="sex")
-    aim = explore(X, planted.y, sensitive_features={"sex": planted.sex}, retrain=0).to_dict()["attributes"][
-        0
-    ]["aim"]
-    assert aim["rows"] == 4000
-    few = explore(X, planted.y, sensitive_features={"sex": planted.sex}, max_rows=1000, retrain=0)
-    found = few.to_dict()["attributes"][0]["aim"]
-    assert found["rows"] == 1000
-    assert found["note"].startswith("Measured on 1,000 out-of-bag rows")
-
-
-def test_an_attribute_among_the_features_is_no_secret(planted):
-    found = explore(planted.X, planted.y, sensitive_features="sex", retrain=0).to_dict()["attributes"][0][
-        "aim"
-    ]
-    assert "“sex” is itself a feature" in found["note"]
-    assert not any("not see the group" in text for own in found["ratios"] for text in own["sentences"])
+    X, sex = planted.X.drop(columns="sex"), {"sex": planted.sex}
+    assert part_of(X, planted.y, sex)["aim"]["rows"] == 4000
+    few = part_of(X, planted.y, sex, max_rows=1000)["aim"]
+    assert few["rows"] == 1000
+    assert few["note"].startswith("Measured on 1,000 out-of-bag rows")
+    feature = part_of(planted.X, planted.y, "sex")["aim"]
+    assert "“sex” is itself a feature" in feature["note"]
+    assert not any("not see the group" in text for one in feature["ratios"] for text in one["sentences"])
 
 
 def test_rows_without_a_value_are_left_out(table):
@@ -492,6 +465,4 @@ def test_where_there_is_nothing_to_aim_at_values_are_made_all_the_same(kind):
         "classes": rng.integers(0, 3, 400),
     }
     z = rng.normal(size=400) if kind == "attribute" else sex
-    assert (
-        explore(X, y[kind], sensitive_features={"z": z}, retrain=0).to_dict()["attributes"][0]["aim"] is None
-    )
+    assert part_of(X, y[kind], {"z": z})["aim"] is None
