@@ -591,6 +591,19 @@ def test_a_group_that_is_only_among_the_validation_rows_is_not_compared(applican
     assert model.reached_
 
 
+def test_values_that_mean_unknown_mean_it_in_validation_and_test_rows_too(applicants, others):
+    apart = (others.X, others.y, np.where(np.arange(6000) < 200, "?", others.sex))
+    sex = np.where(np.arange(6000) < 100, "?", applicants.sex)
+    model = AimedEstimator(TREES, random_state=0)
+    with pytest.warns(UserWarning, match="is unknown in 100 of 6000 rows") as warned:
+        model.fit(applicants.X, applicants.y, sensitive_features=sex, unknown="?", validation=apart)
+    assert not any("not among the training rows" in str(warning.message) for warning in warned)
+    counts = {(group.part, group.group): group.rows for group in model.to_model(test=apart).facts_.groups}
+    expected = {"training": 100, "validation": 200, "test": 200}
+    assert {part: counts[part, "unknown"] for part in expected} == expected
+    assert not any(group == "?" for _, group in counts)
+
+
 def test_rows_that_all_belong_together_can_be_validated_elsewhere(applicants, others):
     one = {"groups": np.zeros(6000)}
     with pytest.raises(ValueError, match='give `validation` rows, and aim by="scores"'):

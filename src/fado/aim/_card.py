@@ -103,7 +103,7 @@ def with_figures(facts: Facts, aimed: Aimed, positive: Bools, metrics: dict[str,
 
 def with_test_rows(facts: Facts, aimed: Aimed, how: str, test: Any, labels: tuple[Any, Any]) -> Facts:
     """Add the figures of the model and of the untouched one on test data, at their thresholds."""
-    problem = read_rows_apart(test, "test")
+    problem = read_rows_apart(test, "test", facts.unknown)
     positive = match_positive(problem.labels, labels, second="`test` has")
     models = (aimed.scorer, aimed.threshold), (aimed.untouched, aimed.untouched_threshold)
     after, before = ((scorer.score(problem.table)[:, 1], threshold) for scorer, threshold in models)

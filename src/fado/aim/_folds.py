@@ -66,7 +66,8 @@ class Folds:
         lines: dict[str, float],
         seed: int,
     ) -> None:
-        apart = None if validation is None else read_rows_apart(validation, "validation")
+        unknown = problem.unknown
+        apart = None if validation is None else read_rows_apart(validation, "validation", unknown)
         attributes, groups = find_attributes(problem, apart, settings.attributes, settings.min_group_size)
         refitted = apart is None and settings.by == "scores"
         allowance, budget = ALLOWANCE if refitted else 1.0, Budget.read(settings.budget, settings.max_fpr)
