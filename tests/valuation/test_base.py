@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
@@ -47,16 +47,16 @@ class SignedValues(BaseValuator):
         return Valuation.from_values({name: generator.normal(size=problem.n_rows) for name in names})
 
 
-class Stranger(BaseEstimator):
-    """Shares nothing with our valuators but `fit` and `valuation_`."""
+class Plain:
+    """Has nothing of scikit-learn but `fit`."""
 
-    def fit(self, X, y, *, sensitive_features=None):
-        self.valuation_ = Valuation.from_values({"y": np.arange(len(X)), "sex": np.arange(len(X))[::-1]})
+    def fit(self, X, y, sensitive_features=None):
+        self.valuation_ = Valuation.from_values({"y": np.arange(len(X)), "sex": np.arange(len(X))})
         return self
 
 
 @pytest.mark.parametrize(
-    "valuator", [SignedValues(), Stranger(), InBagEntropy()], ids=lambda v: type(v).__name__
+    "valuator", [SignedValues(), Plain(), InBagEntropy()], ids=lambda v: type(v).__name__
 )
 def test_it_serves_samplers_and_reweighers(valuator):
     sampler = UtilityAwarePrevalenceSampler(valuator=valuator, random_state=0)
@@ -145,14 +145,6 @@ def test_reweighers_seed_what_they_draw():
     )
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
-
-
-class Plain:
-    """Has nothing of scikit-learn but `fit`."""
-
-    def fit(self, X, y, sensitive_features=None):
-        self.valuation_ = Valuation.from_values({"y": np.arange(len(X)), "sex": np.arange(len(X))})
-        return self
 
 
 class Overriding(OutOfBagEntropy):
@@ -246,8 +238,9 @@ def state_of(valuator):
     return {name: value for name, value in vars(valuator).items() if name != "estimators"}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), MemoryError(), ValueError("no")])
-@pytest.mark.parametrize("after", [0, 3, 9])
+@pytest.mark.parametrize(
+    ("error", "after"), [(KeyboardInterrupt(), 0), (SystemExit(), 9), (ValueError("no"), 3)]
+)
 def test_a_refit_that_ends_early_leaves_the_old_state(error, after):
     valuator = OutOfBagEntropy(LogisticRegression(), n_bags=5, random_state=0, n_jobs=1)
     valuator.fit(X, Y, sensitive_features={"sex": SEX})

@@ -282,12 +282,6 @@ def test_neither_places_nor_names_of_columns_change_a_bit():
     np.testing.assert_allclose(turned_gains[:-1], gains[-2::-1])  # the last is the target's
 
 
-def test_what_only_two_columns_together_tell_is_learnt():
-    X = RNG.normal(size=(N, 2))
-    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, (X[:, 0] > 0) != (X[:, 1] > 0)).valuation_
-    assert valuation["y"].mean() < 0.2
-
-
 def test_constant_missing_and_duplicated_columns_are_harmless():
     X = pd.DataFrame({"a": RNG.normal(size=N), "constant": 1.0, "missing": np.nan, "text": "same"})
     X["again"] = X["a"]

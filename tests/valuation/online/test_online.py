@@ -368,23 +368,19 @@ def test_the_seed_is_drawn_once():
 
 
 @pytest.mark.parametrize(
-    ("y", "lacking"),
+    ("y", "kinds", "lacking"),
     [
-        ([0, 1], "5 rows"),
-        ([0] * 6, "a second label of 'y'"),
-        ([0, 1] * 3, ""),
-        (list("abcdef"), "more rows for each of the 6 labels of 'y'"),
-        (list("abc") * 2, ""),
-        ([0.5] * 6, "a second label of 'y'"),
+        ([0, 1], None, "5 rows"),
+        ([0] * 6, None, "a second label of 'y'"),
+        ([0, 1] * 3, None, ""),
+        (list("abcdef"), None, "more rows for each of the 6 labels of 'y'"),
+        (list("abc") * 2, None, ""),
+        ([0.5] * 6, None, "a second label of 'y'"),
+        ([0.5] * 6, {"y": "continuous"}, "a second label of 'y'"),
     ],
 )
-def test_what_rows_lack_to_be_learnt(y, lacking):
-    assert what_is_lacking(read_problem(np.zeros((len(y), 1)), y), None) == lacking
-
-
-def test_a_constant_number_waits_for_another():
-    problem = read_problem(np.zeros((6, 1)), [0.5] * 6)
-    assert what_is_lacking(problem, {"y": "continuous"}) == "a second label of 'y'"
+def test_what_rows_lack_to_be_learnt(y, kinds, lacking):
+    assert what_is_lacking(read_problem(np.zeros((len(y), 1)), y), kinds) == lacking
 
 
 @pytest.mark.parametrize(
