@@ -44,7 +44,16 @@ def read_labels(
     target, *protected = variables
     labels = {}
     if y is not None:
-        labels[target.name] = _target_labels(target, target_column(y, table.n_rows))
+        column = target_column(y, table.n_rows)
+        codes = labels[target.name] = known_labels(target, column)
+        if target.kind == "classes" and (codes == UNSEEN).any():
+            raw, entries = column.encode()
+            strange = column.label_of(entries[raw[np.argmax(codes == UNSEEN)]])
+            shown = list_names(list(map(repr, target.classes)))
+            raise ValueError(
+                f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): "
+                "correct it, or leave `y` out."
+            )
     values = provenance.unknown if unknown is None else unknown
     columns = [column for column, _ in protected_columns(sensitive_features, table, values)]
     names, known = [column.name for column in columns], [variable.name for variable in protected]
@@ -81,19 +90,6 @@ def known_labels(variable: Variable, column: Column) -> Labels:
     if variable.has_missing:
         return label_codes(column, variable.classes[:-1], missing=len(variable.classes) - 1)
     return label_codes(column, variable.classes)
-
-
-def _target_labels(target: Variable, column: Column) -> Labels:
-    labels = known_labels(target, column)
-    if target.kind == "classes" and (labels == UNSEEN).any():
-        codes, entries = column.encode()
-        strange = column.label_of(entries[codes[np.argmax(labels == UNSEEN)]])
-        shown = list_names(list(map(repr, target.classes)))
-        raise ValueError(
-            f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): correct "
-            "it, or leave `y` out."
-        )
-    return labels
 
 
 def _attribute_labels(attribute: Variable, column: Column) -> Labels:

@@ -182,7 +182,10 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
         responses.append(response)
     of_initial = np.zeros((2, n_metrics))
     if rows.from_average:
-        of_initial = np.multiply.outer(_moves_of_average(rows), slopes.sum(axis=0) + later.sum(axis=0))
+        mean = _mean_label(rows.positive, rows.weights)
+        total = n_rows if rows.weights is None else rows.weights.sum()
+        moves = (np.array([0.0, 1.0]) - mean) / (total * mean * (1.0 - mean))  # by one more row of each label
+        of_initial = np.multiply.outer(moves, slopes.sum(axis=0) + later.sum(axis=0))
         effects += of_initial[rows.positive.astype(np.intp)]
     return RowEffects(effects, tuple(reversed(responses)), of_initial)
 
@@ -246,13 +249,6 @@ def _sum_by_leaf(numbers: Floats, leaves: Integers, n_leaves: int) -> Floats:
 
 def _sums(leaves: Integers, numbers: Floats, n_leaves: int) -> Floats:
     return np.asarray(np.bincount(leaves, numbers, n_leaves), dtype=np.float64)
-
-
-def _moves_of_average(rows: TrainingRows) -> Floats:
-    """Return how far one more row of each label, the negative first, moves the initial score."""
-    mean = _mean_label(rows.positive, rows.weights)
-    total = len(rows.positive) if rows.weights is None else rows.weights.sum()
-    return (np.array([0.0, 1.0]) - mean) / (total * mean * (1.0 - mean))
 
 
 def bandwidth_for(scores: Floats, threshold: float, positive: Bools) -> float:

@@ -93,7 +93,13 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
     window, files = state.window, {}
     with replacing_directory(final, "The online valuator") as temporary:
         if window is not None:
-            files[_ROWS] = _rows_as_file(window)
+            arrays = {f"x{j}": column.data for j, column in enumerate(window.table.columns)}
+            arrays |= {f"v{j}": column.data for j, column in enumerate(window.sources)}
+            if window.sample_weight is not None:
+                arrays[_WEIGHT] = pa.chunked_array([window.sample_weight])
+            buffer = io.BytesIO()  # columns by number, since names may repeat
+            pyarrow.parquet.write_table(pa.table(arrays), buffer, compression="zstd")
+            files[_ROWS] = buffer.getvalue()
             write_file(temporary / _ROWS, files[_ROWS], "The online valuator")
         if state.models is not None:
             state.models.save(temporary / _MODELS)
@@ -178,17 +184,6 @@ def _describe(window: Problem) -> dict[str, Any]:
         "names_given": window.names_given,
         "unknown": [str(value) for value in window.unknown],
     }
-
-
-def _rows_as_file(window: Problem) -> bytes:
-    """Return the rows as Parquet: features and variables by number, since names may repeat, and weights."""
-    arrays = {f"x{j}": column.data for j, column in enumerate(window.table.columns)}
-    arrays |= {f"v{j}": column.data for j, column in enumerate(window.sources)}
-    if window.sample_weight is not None:
-        arrays[_WEIGHT] = pa.chunked_array([window.sample_weight])
-    buffer = io.BytesIO()
-    pyarrow.parquet.write_table(pa.table(arrays), buffer, compression="zstd")
-    return buffer.getvalue()
 
 
 def _window_of(content: bytes, description: Mapping[str, Any]) -> Problem:

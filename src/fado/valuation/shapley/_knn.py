@@ -215,53 +215,39 @@ class _Vote:
 def _read_vote(problem: Problem, validation: Problem | None) -> _Vote:
     target = problem.target
     if target.kind == "classes" and len(target.classes) <= 2:
-        return _vote_of_positives(problem, read_validation_rows(problem, validation, "KNNShapley"))
+        rows = read_validation_rows(problem, validation, "KNNShapley")
+        sizes = tuple(2 * len(attribute.names) for attribute in rows.attributes) or (2,)
+        groups = [attribute.codes for attribute in rows.attributes] or [np.zeros(rows.n_rows, dtype=np.int64)]
+        starts = accumulate(sizes, initial=0)
+        places = [start + 2 * codes + rows.positive for start, codes in zip(starts, groups, strict=False)]
+        positive, validated = (
+            each.astype(np.float64) for each in (problem.labels.is_positive, rows.positive)
+        )
+        return _Vote(positive, validated, rows.weights, np.column_stack(places), sizes, rows)
     if problem.protected:
         what = "is continuous" if target.kind == "continuous" else f"has {len(target.classes)} classes"
         raise ValueError(
             f"Ratios of rates need a target of two classes, and `y` {what}: {COMPARE_TARGET}, or "
             "leave `sensitive_features` out."
         )
-    valued = target.labels.astype(np.float64)
-    if target.kind == "continuous":
-        valued, validated = _in_units_of_range(valued, validation)
-    else:
-        validated = valued if validation is None else _codes(problem, validation)
-    n_validated = len(validated)
-    weights = problem.sample_weight if validation is None else validation.sample_weight
-    cells = np.zeros((n_validated, 1), dtype=np.int64)
-    weights = np.ones(n_validated) if weights is None else weights
-    return _Vote(valued, validated, weights, cells, of_numbers=target.kind == "continuous")
-
-
-def _vote_of_positives(problem: Problem, rows: ValidationRows) -> _Vote:
-    sizes = tuple(2 * len(attribute.names) for attribute in rows.attributes) or (2,)
-    groups = [attribute.codes for attribute in rows.attributes] or [np.zeros(rows.n_rows, dtype=np.int64)]
-    starts = accumulate(sizes, initial=0)
-    cells = [start + 2 * codes + rows.positive for start, codes in zip(starts, groups, strict=False)]
-    return _Vote(
-        problem.labels.is_positive.astype(np.float64),
-        rows.positive.astype(np.float64),
-        rows.weights,
-        np.column_stack(cells),
-        sizes,
-        rows,
-    )
-
-
-def _in_units_of_range(valued: Floats, validation: Problem | None) -> tuple[Floats, Floats]:
-    """Return the target of valued and of validation rows in units of its range."""
-    validated = valued
-    if validation is not None:
+    valued = validated = target.labels.astype(np.float64)
+    if validation is not None and target.kind == "classes":
+        validated = _codes(problem, validation)
+    elif validation is not None:
         source = validation.sources[0]
         if source.levels is not None:
             raise ValueError(
                 "`y` holds text among the validation rows and numbers among the valued: convert it."
             )
         validated = source.numbers()
-    low = min(valued.min(), validated.min())
-    width = max(valued.max(), validated.max()) / 2 - low / 2  # halves, so that it is finite
-    return (valued / 2 - low / 2) / width, (validated / 2 - low / 2) / width
+    if target.kind == "continuous":  # in units of its range
+        low = min(valued.min(), validated.min())
+        width = max(valued.max(), validated.max()) / 2 - low / 2  # halves, so that it is finite
+        valued, validated = ((labels / 2 - low / 2) / width for labels in (valued, validated))
+    weights = problem.sample_weight if validation is None else validation.sample_weight
+    weights = np.ones(len(validated)) if weights is None else weights
+    cells = np.zeros((len(validated), 1), dtype=np.int64)
+    return _Vote(valued, validated, weights, cells, of_numbers=target.kind == "continuous")
 
 
 def _codes(problem: Problem, validation: Problem) -> Floats:
