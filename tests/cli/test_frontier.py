@@ -184,34 +184,6 @@ def test_bad_options_are_said_in_a_sentence(folder, more, message):
     assert not (folder / "model").exists()
 
 
-def test_several_ratios_must_all_hold(folder):
-    done = frontier(
-        folder, "--ratio", "fpr_ratio=0.3", "--ratio", "tpr_ratio", "--at-least", "0.4", "--drop", "weight"
-    )
-    model = load_model(folder / "model")
-    assert model.facts_.lines == {"fpr_ratio": 0.3, "tpr_ratio": 0.4}
-    assert "for fpr_ratio and tpr_ratio" in done.stdout
-    assert "On validation rows, which selected the model, the lines are reached" in done.stdout
-    assert "at least 0.3 required; tpr_ratio 0." in done.stdout
-
-
-def test_a_column_sets_rows_apart(folder):
-    months = np.arange(1500) % 6
-    FRAME.assign(month=months).to_csv(folder / "data.csv", index=False)
-    frontier(
-        folder, "--split", "month", "--validation", "3", "--validation", "4", "--test", "5",
-        "--weight", "weight",
-    )  # fmt: skip
-    model = load_model(folder / "model")
-    assert "month" not in model.feature_names_in_
-    assert rows_of_parts(model.facts_) == {"training": 750, "validation": 500, "test": 250}
-    test = FRAME[months == 5]
-    selected = model.predict(test) == "yes"
-    hired, weight = (test["hired"] == "yes").to_numpy(), test["weight"].to_numpy()
-    expected = np.average(selected[hired], weights=weight[hired])
-    assert model.facts_.measured["test"]["tpr"] == pytest.approx(expected)
-
-
 def test_a_share_of_the_rows_is_kept_for_the_verdict(folder):
     frontier(folder, "--test-fraction", "0.4")
     assert rows_of_parts(load_model(folder / "model").facts_)["test"] == pytest.approx(600, abs=4)

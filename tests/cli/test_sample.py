@@ -110,23 +110,6 @@ def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
     assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
 
 
-def test_string_labels(files):
-    frame = FRAME.assign(default=np.where(FRAME["default"] == 1, "bad", "good"))
-    frame.to_parquet(files / "data.parquet")
-    sample(files, "--positive", "bad")
-    rows = pd.read_parquet(files / "train.parquet")["id"].tolist()
-    assert rows == expected(LinearUtility(0.5, {"sex": 0.5}), SEX)
-
-
-def test_ties_fall_by_the_seed(files):
-    Valuation.from_probabilities(np.full(N, 0.5), {"sex": np.full(N, 0.5)}).save(files / "values.parquet")
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        sample(files, "--seed", seed, out=f"{name}.parquet")
-    a, b, c = (pd.read_parquet(files / f"{name}.parquet")["id"].tolist() for name in "abc")
-    assert a == b
-    assert a != c
-
-
 def test_csv_in_and_out(files):
     FRAME.drop(columns="when").to_csv(files / "data.csv", index=False)
     sample(files, data="data.csv", out="train.csv")
@@ -184,30 +167,6 @@ def test_values_of_other_rows_are_refused(files):
     check_sentence(sample(files, code=2), "is not a valuation that FADO saved")
     FRAME.to_parquet(files / "values.parquet")
     check_sentence(sample(files, code=2), "is not a valuation that FADO saved")
-
-
-def test_a_failed_write_leaves_the_old_file(files, monkeypatch):
-    (files / "train.parquet").write_text("old")
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(pyarrow.parquet, "write_table", full)
-    check_sentence(sample(files, code=2), "No space left on device")
-    assert (files / "train.parquet").read_text() == "old"
-    assert sorted(path.name for path in files.iterdir()) == [
-        "data.parquet",
-        "train.parquet",
-        "values.parquet",
-    ]
-
-
-def test_groups_without_positives_are_warned_of(files):
-    frame = FRAME.copy()
-    frame["sex"] = frame["sex"].astype(str).mask((frame["default"] == 0) & (frame["id"] < 20), "x")
-    frame.to_parquet(files / "data.parquet")
-    result = sample(files)
-    assert "warning: No positives in group 'x'" in result.stderr
 
 
 @pytest.fixture
@@ -286,14 +245,6 @@ def test_a_size_that_is_none_is_refused(files):
     ):
         result = bare(files, "sample", "--intervention", "rps", "--min-group-size", size, code=2)
         assert result.stderr == f"error: `--min-group-size` must be {message}.\n"
-
-
-def test_the_same_attribute_in_another_spelling_is_the_same(files):
-    for number, spelling in enumerate(("age>=50", " age >=  50", "`age` >= 50")):
-        sample(files, protected=[spelling], out=f"{number}.parquet")
-    first, *others = (pd.read_parquet(files / f"{number}.parquet") for number in range(3))
-    for other in others:
-        pd.testing.assert_frame_equal(first, other)
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "values.parquet"])

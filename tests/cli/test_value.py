@@ -153,19 +153,6 @@ def test_a_pattern_never_drops_the_target(data, tmp_path):
     assert "Columns that are not features: id, income\n" in result.stdout
 
 
-def test_comparisons_that_are_joined_keep_all_their_columns_from_the_models(frame, data, tmp_path):
-    out = tmp_path / "v.parquet"
-    expression = "sex = m & `age` >= 50"
-    result = value(data, out, "--drop", "id", protected=(expression,))
-    name = "sex==m & age>=50"
-    z = {name: (frame["sex"] == "m") & (frame["age"] >= 50)}
-    valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude={name: ["sex", "age"]})
-    X = frame.drop(columns=["default", "id"])
-    expected = valuator.fit(X, frame["default"], sensitive_features=z).valuation_
-    pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
-    assert f"Columns hidden from the models of {name}: " in result.stdout
-
-
 @pytest.mark.parametrize(
     ("option", "number", "message"),
     [
@@ -217,17 +204,6 @@ def test_csv_in_and_out_give_the_same_values(frame, data, tmp_path):
     pd.testing.assert_frame_equal(
         Valuation.load(tmp_path / "a.parquet").values, Valuation.load(tmp_path / "b.csv").values
     )
-
-
-def test_a_column_whose_name_looks_like_an_expression_wins(frame, tmp_path):
-    frame["Charlson>0"] = RNG.choice(["no", "yes"], N)
-    frame["Charlson"] = 1.0
-    frame.to_parquet(tmp_path / "d.parquet")
-    value(tmp_path / "d.parquet", tmp_path / "v.parquet", protected=("Charlson>0",))
-    assert Valuation.load(tmp_path / "v.parquet").metadata["variables"]["Charlson>0"]["classes"] == [
-        "no",
-        "yes",
-    ]
 
 
 def test_the_positive_label_decides_the_rates(frame, tmp_path):

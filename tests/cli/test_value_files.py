@@ -107,11 +107,6 @@ def test_bad_input_ends_in_a_sentence(folder, tmp_path, more, sentence):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_files_are_a_sentence(tmp_path):
-    result = run("value", tmp_path, *ASKED, "--out", tmp_path / "v", code=2)
-    assert result.stderr.startswith("error: ")
-
-
 def test_parts_go_to_the_cluster_that_is_named(folder, tmp_path, monkeypatch):
     asked = {}
 

@@ -175,15 +175,3 @@ def test_nothing_is_fitted(data, values, tmp_path, option, given):
 def test_the_file_itself_is_not_replaced(data, values, tmp_path):
     sentence = f"`--out` is '{tmp_path / 'made.csv'}', which is also an input: name another file."
     check_sentence(value(tmp_path, out="made.csv", code=2), sentence)
-
-
-def test_other_commands_take_the_values(data, values, tmp_path):
-    value(tmp_path)
-    common = [data, "--values", tmp_path / "v.parquet", "--target", "default", "--protected", "sex"]
-    for command, more, name in (
-        ("sample", ["--alpha", 0.5, "--min-group-size", 0], "train.parquet"),
-        ("reweigh", ["--alpha", 0.5, "--min-group-size", 0], "weights.parquet"),
-        ("explore", ["--min-group-size", 0], "page.html"),
-    ):
-        run(command, *common, *more, "--out", tmp_path / name)
-        assert (tmp_path / name).exists()

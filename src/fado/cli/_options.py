@@ -197,5 +197,10 @@ Jobs = Annotated[
     Option(callback=_between(-4_096, 4_096), help="How many fits run in parallel; by default one per core."),
 ]
 Dask = Annotated[
-    str | None, Option(metavar="ADDRESS", help="The scheduler of a Dask cluster to run the fits on.")
+    str | None,
+    Option(
+        metavar="ADDRESS",
+        help="The scheduler of a Dask cluster to run the fits on; tables read in parts must be files "
+        "that its workers can read.",
+    ),
 ]

@@ -112,14 +112,7 @@ def value(
         ),
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only print how the table would be read.")] = False,
-    dask: Annotated[
-        str | None,
-        Option(
-            metavar="ADDRESS",
-            help="For a table that is read in parts: the scheduler of a Dask cluster that fits the models "
-            "and scores the parts; its workers must have access to the same files.",
-        ),
-    ] = None,
+    dask: opt.Dask = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
 ) -> None:
