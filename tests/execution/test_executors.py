@@ -317,7 +317,7 @@ def test_warnings_are_given_once_with_the_line_of_the_caller():
 # --- Dask alone
 
 
-@pytest.mark.parametrize("asked", ["run", "register_plugin", "unregister_worker_plugin"])
+@pytest.mark.parametrize("asked", ["register_plugin", "unregister_worker_plugin"])
 def test_a_worker_that_dies_while_all_are_asked_costs_nothing(asked):
     with dask_executor(2) as executor:
         client, calls = executor._client, []
@@ -393,20 +393,6 @@ def test_a_task_that_takes_its_workers_with_it_is_lost(processes, order):
     assert order == "unordered" or tasks == list(range(8))
     assert len(lost) < 8
     assert list(processes.run(nap, range(4))) == [0, 1, 2, 3]
-
-
-def test_workers_with_other_libraries_are_refused():
-    pytest.importorskip("distributed")
-    from fado.execution import DaskExecutor
-
-    class Elsewhere:
-        def run(self, function):
-            return {"tcp://there": function() | {"lightgbm": "0.1"}}
-
-    executor = DaskExecutor(Elsewhere())
-    for results in (executor.run(nap, []), executor.run_unordered(nap, [])):
-        with pytest.raises(ValueError, match=r"worker tcp://there has other libraries: .*'lightgbm': '0.1'"):
-            next(results)
 
 
 PRELOAD = """

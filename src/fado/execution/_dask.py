@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,7 +21,7 @@ from fado._version import library_versions
 from fado.execution._executors import Function, LostTask, Result, Task
 
 _AHEAD = 3  # tasks submitted per thread of the cluster, so that no thread waits
-_MOST_DEATHS = 5  # while all workers are asked something
+_MOST_DEATHS = 5  # while all workers get the data
 _PAUSE = 0.2  # seconds until the scheduler knows of one
 
 
@@ -51,11 +51,14 @@ class _Delivery(distributed.WorkerPlugin):
     def setup(self, worker: Any) -> None:
         """Keep the data; workers of one process share the first copy.
 
-        A worker with other libraries that joins during the run ends the run with its first task.
+        A worker with other libraries ends the run with its first task.
         """
         there, refused = library_versions(), None
         if there != self._versions:
-            refused = _other_libraries(worker.address, there, self._versions)
+            refused = (
+                f"The Dask worker {worker.address} has other libraries: {there} there and {self._versions} "
+                "here."
+            )
         with _lock:
             delivered = _delivered.setdefault(self._run, _Delivered(self._shared, refused))
             delivered.n_holders += 1
@@ -127,8 +130,14 @@ class _ClusterRun(Generic[Task, Result]):
         self.pending: dict[str, tuple[Any, Task]] = {}  # futures and their tasks by key, in order
 
     def __enter__(self) -> Self:
-        _ask_again(_check_versions, self._client)
-        _ask_again(self._client.register_plugin, self._delivery)
+        for attempt in range(_MOST_DEATHS):
+            try:
+                self._client.register_plugin(self._delivery)
+                break
+            except OSError:  # a worker died before it answered
+                if attempt == _MOST_DEATHS - 1:
+                    raise
+                time.sleep(_PAUSE)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -167,24 +176,3 @@ def _call(run: str, function: Function[Task, Result], task: Task) -> Result:
     if delivered.refused is not None:
         raise ValueError(delivered.refused)
     return function(task, delivered.shared, delivered.stop)
-
-
-def _ask_again(question: Callable[[Any], Any], argument: Any) -> None:
-    """Ask all workers something, and again if one of them dies before it answers."""
-    for _ in range(_MOST_DEATHS):
-        with suppress(OSError):  # as Dask tells it
-            question(argument)
-            return
-        time.sleep(_PAUSE)
-    question(argument)
-
-
-def _check_versions(client: Any) -> None:
-    here = library_versions()
-    for worker, there in client.run(library_versions).items():
-        if there != here:
-            raise ValueError(_other_libraries(worker, there, here))
-
-
-def _other_libraries(worker: str, there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    return f"The Dask worker {worker} has other libraries: {there} there and {here} here."
