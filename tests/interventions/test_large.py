@@ -80,14 +80,11 @@ def values(valuation, tmp_path_factory):
     return path
 
 
-def in_files(frame, folder, ends, row_group_size=1000, ending="parquet"):
+def in_files(frame, folder, ends, row_group_size=1000):
+    folder.mkdir(exist_ok=True)
     for number, (first, end) in enumerate(pairwise(ends)):
-        rows = frame.iloc[first:end]
-        if ending == "csv":
-            rows.to_csv(folder / f"{number}.csv", index=False)
-        else:
-            table = pa.Table.from_pandas(rows, preserve_index=False)
-            pa.parquet.write_table(table, folder / f"{number}.parquet", row_group_size=row_group_size)
+        table = pa.Table.from_pandas(frame.iloc[first:end], preserve_index=False)
+        pa.parquet.write_table(table, folder / f"{number}.parquet", row_group_size=row_group_size)
     return folder
 
 
@@ -105,75 +102,121 @@ def kept(path):
     return pd.concat([pd.read_parquet(part) for part in sorted(path.iterdir())], ignore_index=True)
 
 
-@pytest.mark.parametrize("weight", [None, "survey"])
-@pytest.mark.parametrize("protected", ["sex", "age >= 50", ["sex", "age >= 50"]])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"strength": 0.4, "pos_label": 0},
-        {"utility": CobbDouglasUtility(0.3)},
-        {"utility": LinearUtility(1.0), "min_group_size": 0},
-    ],
-)
-def test_rows_that_stay_are_those_that_stay_in_memory(
-    frame, valuation, folder, values, tmp_path, weight, protected, settings
-):
-    sampler = SAMPLER(**settings, random_state=0)
-    change = fado.sample_files(
-        folder,
-        values=values,
-        target="hired",
-        protected=protected,
-        out=tmp_path / "s",
-        intervention=sampler,
-        weight=weight,
-    )
+def weights_in(path):
+    return pd.read_parquet(path)["weight"].to_numpy()
+
+
+def ranks(valuation):
+    """A utility that compares rows."""
+    return rankdata(valuation["y"]) - 0.3 * rankdata(valuation["sex"])
+
+
+class FromTheMean(BaseUtility):
+    """Another one, of the kind that can be registered."""
+
+    def _combine(self, performance, fairness):
+        return sum(weight * np.abs(values - values.mean()) for weight, values in (performance, *fairness))
+
+
+UAR = UtilityAwareReweigher
+
+
+def check_as_in_memory(frame, valuation, folder, values, out, intervention, protected="sex", weight=None):
+    """Compare the kept rows, or the weights, with those of the same intervention in memory, to the bit."""
+    asked = {"target": "hired", "protected": protected, "weight": weight, "values": values}
     listed = [protected] if isinstance(protected, str) else protected
-    attributes = {name.replace(" ", ""): protected_from(frame, name) for name in listed}
-    weights = None if weight is None else frame[weight]
-    sampler.fit(
-        frame, frame["hired"], sensitive_features=attributes, valuation=valuation, sample_weight=weights
+    fitted = intervention.fit(
+        frame,
+        frame["hired"],
+        sensitive_features={name.replace(" ", ""): protected_from(frame, name) for name in listed},
+        valuation=valuation,
+        sample_weight=None if weight is None else frame[weight],
     )
-    assert 0 < len(sampler.sample_indices_) < len(frame)
-    assert kept(tmp_path / "s")["id"].tolist() == sampler.sample_indices_.tolist()
-    assert (change.n_rows, change.n_rows_after) == (len(frame), len(sampler.sample_indices_))
-
-
-def test_the_rows_are_written_as_they_were(frame, folder, values, tmp_path):
-    fado.sample_files(
-        folder, values=values, target="hired", protected="sex", out=tmp_path / "s.parquet", memory="500MB"
-    )
-    found = pd.read_parquet(tmp_path / "s.parquet")
-    expected = frame.iloc[found["id"]].reset_index(drop=True)
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
-    assert [path.name for path in tmp_path.iterdir()] == ["s.parquet"]
+    if intervention.changes == "rows":
+        change = fado.sample_files(folder, out=out / "s", intervention=intervention, **asked)
+        assert 0 < len(fitted.sample_indices_) < len(frame)
+        found = kept(out / "s")
+        expected = frame.iloc[fitted.sample_indices_].reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+        assert (change.n_rows, change.n_rows_after) == (len(frame), len(found))
+    else:
+        change = fado.reweigh_files(folder, out=out / "w.parquet", intervention=intervention, **asked)
+        assert (weights_in(out / "w.parquet") == fitted.sample_weight_).all()
+        assert change.n_rows_after == (fitted.sample_weight_ > 0).sum()
+    return change
 
 
 @pytest.mark.parametrize("weight", [None, "survey"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_random_sample_is_that_of_memory(frame, folder, tmp_path, weight, seed):
-    sampler = RandomPrevalenceSampler(random_state=seed)
-    fado.sample_files(folder, out=tmp_path / "s", intervention=sampler, weight=weight, **ASKED)
-    weights = None if weight is None else frame[weight]
-    sampler.fit(frame, frame["hired"], sensitive_features=frame["sex"], sample_weight=weights)
-    assert kept(tmp_path / "s")["id"].tolist() == sampler.sample_indices_.tolist()
+@pytest.mark.parametrize("protected", ["sex", ["sex", "age >= 50"]])
+@pytest.mark.parametrize(
+    "intervention",
+    [
+        SAMPLER(random_state=0),
+        SAMPLER(strength=0.4, pos_label=0, random_state=0),
+        SAMPLER(CobbDouglasUtility(0.3), random_state=0),
+        SAMPLER(LinearUtility(1.0), min_group_size=0, random_state=0),
+        SAMPLER(ranks, random_state=0),
+        SAMPLER(FromTheMean(0.7), random_state=0),
+        RandomPrevalenceSampler(random_state=0),
+        RandomPrevalenceSampler(random_state=1),
+        Reweigher(),
+        UAR(),
+        UAR(ranks),
+        UAR(LinearUtility(0.7), normalize=False, floor=0.2),
+        UAR(scaling="none", normalize=False),
+        UAR(DifferenceUtility(), scaling="none", negative="clip"),
+        UAR(floor=0.1, prevalence_correction=1.0),
+        UAR(prevalence_correction=0.5, normalize=False, min_group_size=0),
+        UAR(DifferenceUtility(0.6), scaling="none", negative="clip", prevalence_correction=2.0),
+    ],
+    ids=repr,
+)
+def test_rows_and_weights_are_those_of_memory(
+    frame, valuation, folder, values, tmp_path, weight, protected, intervention
+):
+    check_as_in_memory(frame, valuation, folder, values, tmp_path, intervention, protected, weight)
 
 
+@pytest.mark.parametrize("few", [1 << 20, 16])
 @pytest.mark.parametrize("levels", [1, 2, 5])
-def test_of_equal_utilities_those_go_that_go_in_memory(frame, folder, tmp_path, levels):
-    rng = np.random.default_rng(2)
+def test_of_equal_utilities_those_go_that_go_in_memory(frame, folder, tmp_path, monkeypatch, levels, few):
+    """Whether or not a sample of the keys brackets the last row that goes."""
+    rng, sampler = np.random.default_rng(2), SAMPLER(LinearUtility(1.0), random_state=3)
     tied = Valuation.from_values(
         {name: rng.integers(0, levels, len(frame)) / 8 for name in ("y", "sex")},
         scales={"y": ENTROPY, "sex": ENTROPY},
     )
     tied.save(tmp_path / "v.parquet")
-    sampler = SAMPLER(LinearUtility(1.0), random_state=3)
-    fado.sample_files(
-        folder, out=tmp_path / "s", values=tmp_path / "v.parquet", intervention=sampler, **ASKED
-    )
-    sampler.fit(frame, frame["hired"], sensitive_features=frame["sex"], valuation=tied)
-    assert kept(tmp_path / "s")["id"].tolist() == sampler.sample_indices_.tolist()
+    expected = sampler.fit(frame, frame["hired"], sensitive_features=frame["sex"], valuation=tied)
+    rows = expected.sample_indices_.tolist()
+    for name, number in {"_FEW": few, "_SAMPLED": 16, "_MARGIN": 1}.items():
+        monkeypatch.setattr(_sampling, name, number)
+    check_as_in_memory(frame, tied, folder, tmp_path / "v.parquet", tmp_path, sampler)
+    assert kept(tmp_path / "s")["id"].tolist() == rows
+
+
+@pytest.mark.parametrize("n_marked", [1, 3, 500, 4999])
+@pytest.mark.parametrize("order", ["sorted", "shuffled", "tied"])
+def test_the_least_keys_are_marked_whatever_their_order(monkeypatch, n_marked, order):
+    for name, number in {"_FEW": 100, "_SAMPLED": 64, "_MARGIN": 2}.items():
+        monkeypatch.setattr(_sampling, name, number)
+    rng, marks = np.random.default_rng(0), np.zeros(9000, dtype=bool)
+    keys = {"sorted": np.arange(9000), "shuffled": rng.permutation(9000), "tied": rng.integers(0, 9, 9000)}
+    keys, rows, ties = keys[order] / 8, np.sort(rng.permutation(9000)[:5000]), rng.permutation(9000)
+    _sampling._mark_least(marks, rows, keys, n_marked, ties)
+    expected = rows[np.lexsort([ties[rows], keys[rows]])][:n_marked]
+    assert np.flatnonzero(marks).tolist() == np.sort(expected).tolist()
+
+
+@pytest.mark.parametrize("intervention", [SAMPLER(random_state=0), Reweigher()], ids=repr)
+def test_missing_attributes_are_a_group_with_a_warning(
+    frame, valuation, folder, values, tmp_path, intervention
+):
+    n_missing = int(frame["region"].isna().sum())
+    with pytest.warns(UserWarning, match=f"'region' is unknown in {n_missing} of 900 rows: they are") as told:
+        change = check_as_in_memory(frame, valuation, folder, values, tmp_path, intervention, "region")
+    assert len(told) == 2
+    assert {group.title for group in change.groups} == {"n", "s", "unknown"}
 
 
 class BestOfEveryCell(BaseIntervention):
@@ -230,19 +273,6 @@ def test_groups_and_their_lines_are_those_of_the_rows(frame, folder, values, tmp
             assert told == (len(mine), pytest.approx(rate), round(kish))
 
 
-def test_missing_attributes_are_a_group_with_a_warning(frame, valuation, folder, values, tmp_path):
-    sampler = SAMPLER(random_state=0)
-    asked = {"target": "hired", "protected": "region", "intervention": sampler}
-    n_missing = int(frame["region"].isna().sum())
-    sentence = f"'region' is unknown in {n_missing} of 900 rows: they are counted as group"
-    with pytest.warns(UserWarning, match=sentence):
-        change = fado.sample_files(folder, values=values, out=tmp_path / "s", **asked)
-    with pytest.warns(UserWarning, match=sentence):
-        sampler.fit(frame, frame["hired"], sensitive_features=frame["region"], valuation=valuation)
-    assert kept(tmp_path / "s")["id"].tolist() == sampler.sample_indices_.tolist()
-    assert {own.title for own in change.groups} == {"n", "s", "unknown"}
-
-
 def test_small_groups_are_left_alone_with_the_warning_of_memory(tmp_path):
     frame = pd.DataFrame({"z": ["a"] * 500 + ["b"] * 500 + ["c"] * 4, "y": [1, 0] * 250 + [1, 0, 0, 0] * 126})
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -256,19 +286,6 @@ def test_small_groups_are_left_alone_with_the_warning_of_memory(tmp_path):
     assert lines == {"a": (500, 500, ""), "b": (500, 250, ""), "c": (4, 4, "small")}
 
 
-def test_one_group_keeps_all_rows_with_a_warning(tmp_path):
-    pd.DataFrame({"z": ["a"] * 4, "y": [1, 0, 0, 0]}).to_parquet(tmp_path / "t.parquet")
-    with pytest.warns(UserWarning, match="only one group"):
-        change = fado.sample_files(
-            tmp_path / "t.parquet",
-            target="y",
-            protected="z",
-            out=tmp_path / "s",
-            intervention=RandomPrevalenceSampler(),
-        )
-    assert change.n_rows_after == 4
-
-
 def test_neither_memory_nor_a_killed_run_before_changes_a_byte(folder, values, tmp_path):
     asked = {"values": values, "target": "hired", "protected": ["sex", "age>=50"], "weight": "survey"}
     asked["intervention"] = SAMPLER(random_state=0)
@@ -278,30 +295,6 @@ def test_neither_memory_nor_a_killed_run_before_changes_a_byte(folder, values, t
         fado.sample_files(folder, out=tmp_path / f"{name}.parquet", memory=memory, **asked)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]
-
-
-def ranks(valuation):
-    """A utility that compares rows."""
-    return rankdata(valuation["y"]) - 0.3 * rankdata(valuation["sex"])
-
-
-class FromTheMean(BaseUtility):
-    """Another one, of the kind that can be registered."""
-
-    def _combine(self, performance, fairness):
-        return sum(weight * np.abs(values - values.mean()) for weight, values in (performance, *fairness))
-
-
-@pytest.mark.parametrize("utility", [ranks, FromTheMean(0.7)])
-def test_a_utility_that_compares_rows_sees_all_of_them(frame, valuation, folder, values, tmp_path, utility):
-    asked = {"values": values, "target": "hired", "protected": "sex"}
-    given = {"y": frame["hired"], "sensitive_features": {"sex": frame["sex"]}, "valuation": valuation}
-    sampler = SAMPLER(utility, random_state=0)
-    fado.sample_files(folder, out=tmp_path / "s", intervention=sampler, **asked)
-    assert kept(tmp_path / "s")["id"].tolist() == sampler.fit(frame, **given).sample_indices_.tolist()
-    reweigher = UtilityAwareReweigher(utility)
-    fado.reweigh_files(folder, out=tmp_path / "w.parquet", intervention=reweigher, **asked)
-    assert (weights_in(tmp_path / "w.parquet") == reweigher.fit(frame, **given).sample_weight_).all()
 
 
 def test_values_that_do_not_fit_are_refused(folder, values, tmp_path, monkeypatch):
@@ -319,45 +312,6 @@ def test_values_that_do_not_fit_are_refused(folder, values, tmp_path, monkeypatc
             memory="1GB",
         )
     assert not (tmp_path / "s").exists()
-
-
-UAR = UtilityAwareReweigher
-
-
-def weights_in(path):
-    return pd.read_parquet(path)["weight"].to_numpy()
-
-
-@pytest.mark.parametrize("weight", [None, "survey"])
-@pytest.mark.parametrize("protected", ["sex", ["sex", "age >= 50"]])
-@pytest.mark.parametrize(
-    "reweigher",
-    [
-        Reweigher(),
-        UAR(),
-        UAR(LinearUtility(0.7), normalize=False, floor=0.2),
-        UAR(scaling="none", normalize=False),
-        UAR(DifferenceUtility(), scaling="none", negative="clip"),
-        UAR(floor=0.1, prevalence_correction=1.0),
-        UAR(prevalence_correction=0.5, normalize=False, min_group_size=0),
-        UAR(DifferenceUtility(0.6), scaling="none", negative="clip", prevalence_correction=2.0),
-    ],
-    ids=repr,
-)
-def test_weights_are_those_of_memory(
-    frame, valuation, folder, values, tmp_path, weight, protected, reweigher
-):
-    out = tmp_path / "w.parquet"
-    asked = {"values": values, "target": "hired", "protected": protected, "weight": weight}
-    change = fado.reweigh_files(folder, out=out, intervention=reweigher, **asked)
-    listed = [protected] if isinstance(protected, str) else protected
-    attributes = {name.replace(" ", ""): protected_from(frame, name) for name in listed}
-    counted = None if weight is None else frame[weight]
-    reweigher.fit(
-        frame, frame["hired"], sensitive_features=attributes, valuation=valuation, sample_weight=counted
-    )
-    assert (weights_in(out) == reweigher.sample_weight_).all()
-    assert change.n_rows_after == (reweigher.sample_weight_ > 0).sum()
 
 
 def test_reweighing_by_hand_from_csv_files(tmp_path):
@@ -431,20 +385,6 @@ def test_cells_without_rows_or_weight_are_told_as_in_memory(tmp_path):
     assert any("All rows with label 0 in group 'a' have the weight 0" in own for own in sentences)
 
 
-def test_weights_beyond_floats_are_refused(tmp_path):
-    frame = pd.DataFrame({"y": [0, 1] * 40, "z": ["a"] * 60 + ["b"] * 20})
-    frame.loc[60:70, "y"] = 0
-    frame.to_parquet(tmp_path / "t.parquet")
-    Valuation.from_probabilities(np.linspace(0.1, 0.5, 80), {"z": np.full(80, 0.5)}).save(
-        tmp_path / "v.parquet"
-    )
-    reweigher = UAR(prevalence_correction=5000.0, normalize=False)
-    asked = {"values": tmp_path / "v.parquet", "target": "y", "protected": "z", "intervention": reweigher}
-    with pytest.raises(ValueError, match="too large or too small for a float"):
-        fado.reweigh_files(tmp_path / "t.parquet", out=tmp_path / "w", **asked)
-    assert not (tmp_path / "w").exists()
-
-
 @pytest.mark.parametrize("weight", [1e308, 1e-320])
 def test_weights_that_cannot_be_multiplied_are_refused(frame, tmp_path, weight):
     frame.assign(survey=weight).to_parquet(tmp_path / "d.parquet")
@@ -462,14 +402,6 @@ def test_weights_that_cannot_be_multiplied_are_refused(frame, tmp_path, weight):
     assert not (tmp_path / "w.parquet").exists()
 
 
-def in_parts(frame, folder, ends, **how):
-    folder.mkdir()
-    for number, (first, end) in enumerate(pairwise(ends)):
-        table = pa.Table.from_pandas(frame.iloc[first:end], preserve_index=False)
-        pa.parquet.write_table(table, folder / f"{number}.parquet", **how)
-    return folder
-
-
 def refused(match, paths, function=fado.sample_files, kind=ValueError, **asked):
     with pytest.raises(kind, match=match):
         function(paths, **{**ASKED, **asked})
@@ -477,7 +409,7 @@ def refused(match, paths, function=fado.sample_files, kind=ValueError, **asked):
 
 def test_values_of_another_table_are_refused(frame, folder, values, tmp_path):
     out = tmp_path / "s"
-    in_parts(frame.iloc[:-1], tmp_path / "shorter", [0, 899])
+    in_files(frame.iloc[:-1], tmp_path / "shorter", [0, 899])
     refused("are of 900 rows, and the table has 899", tmp_path / "shorter", values=values, out=out)
     frame.iloc[:-1].to_csv(tmp_path / "shorter.csv", index=False)
     refused("are of 900 rows, and the table has 899", tmp_path / "shorter.csv", values=values, out=out)
@@ -493,7 +425,7 @@ def test_values_made_with_other_labels_are_refused(frame, folder, tmp_path):
     fado.value_files(folder, out=tmp_path / "v", **asked)
     change = fado.sample_files(folder, values=tmp_path / "v", out=tmp_path / "s", **ASKED)
     assert change.n_rows == 900
-    turned = in_parts(frame.iloc[::-1], tmp_path / "turned", [0, 900])
+    turned = in_files(frame.iloc[::-1], tmp_path / "turned", [0, 900])
     refused("or with the rows in another order", turned, values=tmp_path / "v", out=tmp_path / "x")
 
 
@@ -567,10 +499,10 @@ def test_other_settings_are_refused_in_a_sentence(frame, folder, tmp_path):
     refused("is true in no row", folder, intervention=rps, out=out, protected="age > 200")
     refused("`weight` names 'sex', which holds text", folder, intervention=rps, out=out, weight="sex")
     refused("must be one of the labels 0 and 1", folder, out=out, intervention=rps.set_params(pos_label=7))
-    in_parts(frame.assign(hired=None, survey=0.0), tmp_path / "bad", [0, 900])
+    in_files(frame.assign(hired=None, survey=0.0), tmp_path / "bad", [0, 900])
     rps = RandomPrevalenceSampler()
     refused("The target is missing in", tmp_path / "bad", intervention=rps, out=out)
-    in_parts(frame.assign(survey=0.0), tmp_path / "light", [0, 900])
+    in_files(frame.assign(survey=0.0), tmp_path / "light", [0, 900])
     refused("`weight` is zero in every row", tmp_path / "light", intervention=rps, out=out, weight="survey")
     refused("must be in", folder, intervention=RandomPrevalenceSampler(strength=2.0), out=out)
     assert not out.exists()
@@ -611,7 +543,7 @@ def test_neither_memory_nor_the_cut_into_files_changes_a_byte(frame, valuation, 
     for number, (ends, rows) in enumerate(
         [([0, 900], 900), ([0, 7, 64, 500, 900], 33), ([0, 899, 900], 128)]
     ):
-        cut = in_parts(frame, tmp_path / str(number), ends, row_group_size=rows)
+        cut = in_files(frame, tmp_path / str(number), ends, row_group_size=rows)
         for memory in ("90MB", "8GB"):
             out = tmp_path / f"{number}-{memory}.parquet"
             fado.reweigh_files(cut, out=out, memory=memory, **asked)
@@ -665,7 +597,7 @@ def test_no_more_is_held_of_a_row_than_is_said(tmp_path, monkeypatch, function, 
         monkeypatch.setattr(_sampling, name, number)
     frame = pd.DataFrame({"sex": rng.choice([0, 1], n_rows), "survey": rng.choice([0.5, 1.0], n_rows)})
     frame["hired"] = (rng.random(n_rows) < 0.02 + 0.03 * frame["sex"]).astype(int)
-    table = in_parts(frame, tmp_path / "table", [0, n_rows // 3, n_rows], row_group_size=1 << 13)
+    table = in_files(frame, tmp_path / "table", [0, n_rows // 3, n_rows], row_group_size=1 << 13)
     Valuation.from_probabilities(rng.random(n_rows), {"sex": rng.random(n_rows)}).save(tmp_path / "v.parquet")
     asked = {**ASKED, "values": tmp_path / "v.parquet", "weight": weight, "intervention": intervention}
     tracemalloc.start()
