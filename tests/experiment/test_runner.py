@@ -244,7 +244,7 @@ def test_trials_are_in_the_store_before_they_are_run(table, tmp_path, monkeypatc
     assert (Results.load(tmp_path / "s").frame["status"] == "pending").all()
 
 
-def test_a_bench_that_was_sent_elsewhere_gives_the_same_scores(table):
+def test_a_trainer_that_was_sent_elsewhere_gives_the_same_scores(table):
     config = Experiment(table).config
     trainer = Trainer(read_data(config), config, workers=2)
     parameters = {"n_estimators": 5, "random_state": 0}

@@ -23,8 +23,8 @@ from fado.experiment._models import (
     ParameterReader,
     describe_object,
     draw_models,
-    estimator_of,
     is_object,
+    make_estimator,
     parameter_names,
     parameter_reader,
     read_lightgbm,
@@ -430,7 +430,7 @@ def read_models(models: ModelsConfig, estimator: Any) -> ModelsConfig:
                 f"`models.estimator` is {name!r}, which was passed in Python: pass it again, by "
                 "`Experiment(..., estimator=...)`."
             )
-        made = estimator_of(name, pipeline, estimator)
+        made = make_estimator(name, pipeline, estimator)
         title = name if estimator is None else type(estimator).__name__
         names = parameter_names(made) if estimator is None else list(made.get_params(deep=True))
         read = parameter_reader(title, names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fado.experiment._config import Config, config_from, read_toml, write_preset
 from fado.experiment._data import read_data
 from fado.experiment._metrics import check_metrics
-from fado.experiment._models import estimator_of
+from fado.experiment._models import copied
 from fado.experiment._results import Results
 from fado.experiment._trial import GridProposer
 
@@ -84,8 +84,7 @@ class Experiment:
         metrics: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self._config = config_from(config, estimator=estimator, space=space, metrics=metrics)
-        # the user may change theirs
-        self._estimator = None if estimator is None else estimator_of("", (), estimator)
+        self._estimator = copied(estimator)
         self._metrics = check_metrics(metrics)
 
     @classmethod

@@ -25,7 +25,7 @@ from fado.experiment._config import (
 )
 from fado.experiment._data import data_from
 from fado.experiment._frontier import Frontier
-from fado.experiment._models import LIGHTGBM, describe_object, draw_models, estimator_of
+from fado.experiment._models import LIGHTGBM, copied, describe_object, draw_models
 from fado.experiment._runner import run_experiment
 from fado.experiment._trial import UNTOUCHED, Trial
 from fado.interventions import intervention_entries
@@ -204,7 +204,7 @@ def find_frontier(
     count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
     name, usual = LIGHTGBM, SPACE
     if estimator is not None:
-        name, usual, estimator = describe_object(estimator), {}, estimator_of("", (), estimator)
+        name, usual, estimator = describe_object(estimator), {}, copied(estimator)
     models = ModelsConfig(count, seed, None, usual if space is None else space, name)  # type: ignore[arg-type]
     # test rows are measured at the threshold of validation rows
     evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)

@@ -36,8 +36,8 @@ _ALWAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_estimator(name: str, pipeline: tuple[str, ...] = ()) -> Any:
-    """Make the estimator that a configuration names, with default parameters.
+def make_estimator(name: str, pipeline: tuple[str, ...] = (), passed: Any = None) -> Any:
+    """Make the estimator that a configuration names, with default parameters, if none was passed in Python.
 
     Examples
     --------
@@ -53,6 +53,8 @@ def make_estimator(name: str, pipeline: tuple[str, ...] = ()) -> Any:
     """
     from fado._compat import is_classifier
 
+    if passed is not None:
+        return passed
     estimator = _make(name, "models.estimator")
     if not is_classifier(estimator):
         raise ValueError(f"`models.estimator` must be a classifier that gives probabilities, got {name!r}.")
@@ -107,13 +109,11 @@ def _make(name: str, place: str) -> Any:
         ) from None
 
 
-def estimator_of(name: str, pipeline: tuple[str, ...], estimator: Any) -> Any:
-    """Return a copy of the estimator that was passed in Python, or make the one that is named."""
-    if estimator is None:
-        return make_estimator(name, pipeline)
+def copied(estimator: Any) -> Any:
+    """Copy an estimator, as the user may change theirs; None stays None."""
     from sklearn.base import clone
 
-    return clone(estimator)  # the user may change theirs
+    return None if estimator is None else clone(estimator)
 
 
 def parameter_names(estimator: Any) -> list[str]:

@@ -27,7 +27,7 @@ from fado.execution import (
 )
 from fado.experiment._config import Config
 from fado.experiment._data import Data, read_data
-from fado.experiment._models import LIGHTGBM, estimator_of, estimator_versions
+from fado.experiment._models import LIGHTGBM, estimator_versions, make_estimator
 from fado.experiment._plugins import plugins_used, registrations
 from fado.experiment._results import Results
 from fado.experiment._store import FORMAT, SHELF, About, Store
@@ -101,7 +101,7 @@ def run_experiment(
                 "enough in every part."
             )
         proposer = GridProposer.of(config) if proposer is None else proposer
-        made = estimator_of(config.models.estimator, config.models.pipeline, estimator)
+        made = make_estimator(config.models.estimator, config.models.pipeline, estimator)
         about = About(
             format=FORMAT,
             configuration=config,

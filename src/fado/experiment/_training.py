@@ -18,7 +18,7 @@ from fado.execution import tell
 from fado.experiment._config import Config, EvaluationConfig, ratio_name
 from fado.experiment._data import ComparedGroups, Data
 from fado.experiment._metrics import apply_metric, metric_functions
-from fado.experiment._models import estimator_of
+from fado.experiment._models import make_estimator
 from fado.experiment._score_inputs import ScoreInputs
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
 from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
@@ -257,7 +257,7 @@ class Trainer:
         self._deadline = config.models.deadline
         self._named = list(named)
         self._keep_scores = config.evaluation.keep_scores
-        self._estimator = estimator_of(config.models.estimator, config.models.pipeline, estimator)
+        self._estimator = make_estimator(config.models.estimator, config.models.pipeline, estimator)
         self._engines: dict[type[Engine], Engine] = {
             LightGBMEngine: LightGBMEngine(self._training.table, workers=workers, prefilter=False)
         }
