@@ -62,6 +62,13 @@ def address(case, tmp_path_factory):
     return path.as_uri()
 
 
+def show(browser, tmp_path, summary, view=""):
+    """Show the page of a made-up summary."""
+    path = tmp_path / "page.html"
+    path.write_text(render_page("explore.html", summary), encoding="utf-8")
+    browser.open(path.as_uri() + view)
+
+
 def number(text):
     return float(text.replace(",", "").replace("%", "").replace("\u2013", "nan"))
 
@@ -199,20 +206,13 @@ def test_the_first_screen_answers(case, browser, address, tmp_path):
         browser.click(f"[data-attribute='{place}']")
         assert browser.evaluate(ANSWERS) == attribute["answers"]
     summary = case.explored().to_dict()
-    made_up = {
-        "id": "next",
-        "title": "Next step",
-        "sentence": HOSTILE[1],
-        "command": f"fado aim '{HOSTILE[0]}'",
-    }
+    made_up = {"id": "next", "title": "Next step", "sentence": HOSTILE[1], "command": f"fado '{HOSTILE[0]}'"}
     summary["attributes"][0]["answers"] = [made_up]
-    (tmp_path / "answers.html").write_text(render_page("explore.html", summary), encoding="utf-8")
-    browser.open((tmp_path / "answers.html").as_uri())
+    show(browser, tmp_path, summary)
     assert browser.evaluate(ANSWERS) == [made_up]
     style = "getComputedStyle(document.querySelector('[data-answer] pre code'))"
     assert "mono" in browser.evaluate(f"{style}.fontFamily")
-    chosen = "getComputedStyle(document.querySelector('[data-answer] pre')).userSelect"
-    assert browser.evaluate(chosen) in ("all", "text", "auto")
+    assert browser.evaluate(f"{style}.userSelect") in ("all", "text", "auto")
     assert browser.troubles() == []
 
 
@@ -224,8 +224,7 @@ def test_a_setting_that_drops_most_of_the_table_is_called_that(case, browser, tm
             setting["weights"]["effective_share"] = 0.49
         for setting in attribute["alpha"]["utilities"]["difference"]["settings"]:
             setting["weights"]["effective_share"] = 0.5
-    (tmp_path / "most.html").write_text(render_page("explore.html", summary), encoding="utf-8")
-    browser.open(f"{(tmp_path / 'most.html').as_uri()}#utility=linear")
+    show(browser, tmp_path, summary, "#utility=linear")
     assert browser.texts("#alpha .warning") == [
         "This would drop most of the table.",
         "At this alpha most rows would hardly count: the weights have an effective size of 49.0\u00a0% of "
@@ -309,9 +308,7 @@ def test_values_and_utilities_are_drawn_on_the_scales_that_the_summary_gives(cas
         attribute["alpha"]["utilities"]["linear"] |= {"low": -8.0, "high": 2.0, "neutral": 0.0}
         del attribute["alpha"]["utilities"]["cobb-douglas"]
         attribute["values"]["v_y"][0]["mean"] = 0.00012
-    path = tmp_path / "scales.html"
-    path.write_text(render_page("explore.html", summary), encoding="utf-8")
-    browser.open(path.as_uri())
+    show(browser, tmp_path, summary)
     assert browser.troubles() == []
     assert browser.evaluate(f"({LINES})('[data-values=v_y]')") == pytest.approx([0.25])
     assert browser.evaluate(f"({LINES})('[data-values=v_z]')") == []
@@ -397,10 +394,7 @@ def test_a_page_of_other_kinds_of_variables_draws_without_errors(browser, tmp_pa
         browser.open(path.as_uri())
         assert browser.troubles() == []
         assert browser.count("main svg") >= 9
-        text = browser.shown("main")
-        assert "NaN" not in text
-        assert "undefined" not in text
-        assert "null" not in text
+        assert not re.search("NaN|undefined|null", browser.shown("main"))
 
 
 SHOWN = """
@@ -486,16 +480,13 @@ def test_what_was_not_measured_has_no_figures(browser, effects, tmp_path):
         nothing = {"measured": None}
         slices = [one | nothing for one in attribute["effects"]["slices"]]
         attribute["effects"] |= {"slices": slices, "curve": [], "measured": None, "reason": reason}
-    (tmp_path / "none.html").write_text(render_page("explore.html", summary), encoding="utf-8")
-    browser.open((tmp_path / "none.html").as_uri())
+    show(browser, tmp_path, summary)
     assert browser.text("[data-effects=reason]") == reason
     assert browser.count("[data-effects=curve]") == 0
     shown = browser.evaluate(f"({SHOWN})('slices')")
     assert shown
     assert all(set(row) == {"rows where", "rows"} for row in shown)
-    text = browser.shown("#effects")
-    assert "\u00b1" not in text
-    assert "would raise" not in text
+    assert not re.search("\u00b1|would raise", browser.shown("#effects"))
     assert browser.troubles() == []
 
 
