@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fado.tabular import Table, doubt_of, numbers_in, warn_of_doubtful_columns
+from fado.tabular import Table, doubt_of, warn_of_doubtful_columns
+from fado.tabular._suspects import numbers_in
 
 N = 400
 RNG = np.random.default_rng(0)

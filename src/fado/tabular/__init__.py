@@ -16,7 +16,6 @@ from fado.tabular._problem import (
     Problem,
     attribute_columns,
     blocks_of,
-    check_weights,
     mean_one,
     note_features,
     one_column,
@@ -45,7 +44,7 @@ from fado.tabular._streams import (
     on_shelf,
     row_hash,
 )
-from fado.tabular._suspects import doubt_of, numbers_in, warn_of_doubtful_columns
+from fado.tabular._suspects import doubt_of, warn_of_doubtful_columns
 from fado.tabular._table import (
     Table,
     as_names,

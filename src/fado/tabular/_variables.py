@@ -115,8 +115,8 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
             name = f"({name})"
         codes = np.where(missing, np.int32(len(classes)), codes)
         classes = (*classes, name)
-    declared = column.declared and column.declared_places
-    return Variable(column.name, "classes", codes, classes, has_missing=has_missing, declared=declared)
+    places = column.declared_places
+    return Variable(column.name, "classes", codes, classes, has_missing=has_missing, declared=places)
 
 
 def check_learnable(variable: Variable) -> None:
