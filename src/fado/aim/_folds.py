@@ -59,12 +59,7 @@ class Folds:
     """
 
     def __init__(
-        self,
-        settings: Any,
-        problem: Problem,
-        validation: Any,
-        lines: dict[str, float],
-        seed: int,
+        self, settings: Any, problem: Problem, validation: Any, lines: dict[str, float], seed: int
     ) -> None:
         unknown = problem.unknown
         apart = None if validation is None else read_rows_apart(validation, "validation", unknown)
