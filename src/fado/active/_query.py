@@ -137,7 +137,7 @@ class UtilityQuery(BaseEstimator):
             sensitive_features, table, models, unknown=unknown, all_of_classes=all_of_classes
         )
         groups = join_groups(attributes) if attributes else None
-        parts = None
+        parts: Parts = np.zeros(table.n_rows, dtype=np.int64), np.array([n])
         if self.group_shares is not None:
             if groups is None:
                 raise ValueError(
@@ -221,10 +221,10 @@ _FINE = 100  # numbers that differ by less than a hundredth of their range are n
 
 
 def pick_diverse(
-    scores: Floats, n: int, parts: Parts | None, diversity: float, coordinates: Coordinates
+    scores: Floats, n: int, parts: Parts, diversity: float, coordinates: Coordinates
 ) -> Integers:
     """Select rows one after the other, each by its score and its distance from those before."""
-    of_row, sizes = _one_part(len(scores), n) if parts is None else parts
+    of_row, sizes = parts
     plain = pick_best(scores, n, parts)
     multiple = 1 + (_CANDIDATES - 1) * diversity
     while True:
@@ -240,7 +240,7 @@ def pick_diverse(
         multiple *= _MORE
     picked = rows[picked]
     rest = np.setdiff1d(np.arange(len(scores)), picked)
-    return np.concatenate([picked, rest[pick_best(scores[rest], n - len(picked))]])
+    return np.concatenate([picked, by_score(scores, rest)[: n - len(picked)]])
 
 
 def _distinct(ordered: Integers, wanted: int, coordinates: Coordinates) -> tuple[Integers, bool]:
@@ -345,29 +345,22 @@ def _range(column: Column) -> tuple[float, float]:
     return float(low), float(high - low) or 1.0
 
 
-def _one_part(n_rows: int, n: int) -> Parts:
-    return np.zeros(n_rows, dtype=np.int64), np.array([n])
-
-
-def by_score(scores: Floats, rows: Integers | None = None) -> Integers:
+def by_score(scores: Floats, rows: Integers) -> Integers:
     """Order rows by their scores, the highest first; equal scores keep the order of rows."""
-    rows = np.arange(len(scores)) if rows is None else rows
     return rows[np.lexsort((rows, -scores[rows]))]
 
 
-def pick_best(scores: Floats, n: int, parts: Parts | None = None) -> Integers:
+def pick_best(scores: Floats, n: int, parts: Parts) -> Integers:
     """Select the rows with the highest scores in every part, then of all.
 
     Examples
     --------
     >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
-    >>> pick_best(scores, 2)
-    array([0, 1])
     >>> pick_best(scores, 2, (np.array([0, 0, 1, 1]), np.array([1, 1])))
     array([0, 2])
     """
-    ordered = by_score(scores)
-    of_row, sizes = _one_part(len(scores), n) if parts is None else parts
+    ordered = by_score(scores, np.arange(len(scores)))
+    of_row, sizes = parts
     taken = np.zeros(len(scores), dtype=bool)
     for part, size in enumerate(sizes):
         taken[ordered[of_row[ordered] == part][:size]] = True
