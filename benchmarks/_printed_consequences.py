@@ -15,8 +15,8 @@ not among those counted; the population was 100,000 rows then.
   change is the mean of the three.
 - A consequence is clear if its change is more than 1.96 of its printed errors from 0. Counted: of all and of
   the clear ones, the share whose sign is that of the truth; how many of all lie within 1.96 errors of the
-  truth (the truth's own noise is not allowed for). Beside them, for removals of slices, the signs of two
-  forecasts: minus the sum of influence, and leaves computed anew, both of the search rows.
+  truth (the truth's own noise is not allowed for). Beside them, for removals of slices, the sign of
+  a forecast: minus the sum of the influence on the search rows.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ def test_shares_are_those_worked_out_by_hand():
         _Held(np.array([1, 3]), np.array([0.2, 0.1]), np.array([0.5, 0.5]), {3: np.array([0.2, 0.0])}),
     ]
     alone = _reliance(folds, SimpleNamespace(blocks=None))
-    assert alone.shares[3] == (pytest.approx(0.2 / 0.5), pytest.approx(np.sqrt(0.08) / 4 / 0.5))
-    assert alone.figures(3)["clear"] is True  # 0.4 is more than 1.96 times 0.141
-    assert alone.figures(0) == {"share": 0.0, "margin": 0.0, "clear": False}
+    margin = 1.959964 * np.sqrt(0.08) / 4 / 0.5  # 0.277
+    assert alone.of(3) == {"share": pytest.approx(0.4), "margin": pytest.approx(margin), "clear": True}
+    assert alone.of(0) == {"share": 0.0, "margin": 0.0, "clear": False}
     together = _reliance(folds, SimpleNamespace(blocks=np.array([0, 0, 1, 1])))  # 0.2 + 0.2, 0.4 + 0.0
-    assert together.shares[3][1] == 0.0
+    assert together.of(3)["margin"] == 0.0
     worse = [one._replace(errors=np.array([0.6, 0.5])) for one in folds]
-    assert _reliance(worse, SimpleNamespace(blocks=None)).shares is None
+    assert _reliance(worse, SimpleNamespace(blocks=None)).figures is None
 
 
 def test_a_column_kept_from_the_models_comes_last_and_is_marked(small):

@@ -51,7 +51,7 @@ def aim_part(explored: ExploredRows, attribute: Protected) -> dict[str, Any] | N
         sources=problem.sources[:1],
         sample_weight=None,
     )
-    every, shown = attribute.fine, attribute.groups
+    every, shown = attribute.every_group, attribute.groups
     titles = {
         name: title
         for name, title, number in zip(every.names, every.titles, shown.place, strict=True)

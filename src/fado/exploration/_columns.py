@@ -38,20 +38,17 @@ MOST_NAMED = 3
 class Reliance(NamedTuple):
     """What models of a variable owe to each column, by its position; the target's comes after the last.
 
-    Each column has its share of the uncertainty and the standard error; models that are no better than
-    chance owe nothing to any, and `shares` is None.
+    Models that are no better than chance owe nothing to any, and `figures` is None.
     """
 
-    shares: dict[int, tuple[float, float]] | None
-    reach: float = 0.0  # standard errors to either side: intervals that hold for all columns together
+    figures: dict[int, dict[str, Any]] | None = None
     n_rows: int = 0
 
-    def figures(self, place: int) -> dict[str, Any]:
+    def of(self, place: int) -> dict[str, Any]:
         """Give the share of a column, half its interval, and whether the interval excludes 0."""
-        if self.shares is None:
+        if self.figures is None:
             return {"share": None, "margin": None, "clear": False}
-        share, error = self.shares.get(place, (0.0, 0.0))
-        return {"share": share, "margin": self.reach * error, "clear": share > self.reach * error}
+        return self.figures.get(place, {"share": 0.0, "margin": 0.0, "clear": False})
 
 
 def column_reliance(explored: ExploredRows, n_jobs: int | None, progress: bool) -> dict[str, Reliance]:
@@ -143,19 +140,22 @@ def _held_errors(
 def _reliance(held: Sequence[_Held], problem: Problem) -> Reliance:
     """Put the folds together: every row counts once, and rows of one block as one."""
     if not held:
-        return Reliance(None)
+        return Reliance()
     rows, errors, baseline = (np.concatenate([one[part] for one in held]) for part in range(3))
     if not baseline.mean() > 0 or not skill(errors, baseline).low > 0:
-        return Reliance(None)
+        return Reliance()
     blocks = None if problem.blocks is None else problem.blocks[rows]
-    shares = {}
-    for place in sorted({place for one in held for place in one.growth}):
+    places = sorted({place for one in held for place in one.growth})
+    reach = float(ndtri(1 - 0.025 / max(len(places), 1)))  # intervals hold for all columns together
+    figures = {}
+    for place in places:
         growth = np.concatenate([one.growth.get(place, np.zeros(len(one.rows))) for one in held])
         off = growth - growth.mean()
         off = off if blocks is None else np.bincount(blocks, off)
         error = float(np.sqrt(np.square(off).sum())) / len(rows)
-        shares[place] = (float(growth.mean() / baseline.mean()), error / float(baseline.mean()))
-    return Reliance(shares, float(ndtri(1 - 0.025 / max(len(shares), 1))), len(rows))
+        share, margin = float(growth.mean() / baseline.mean()), reach * (error / float(baseline.mean()))
+        figures[place] = {"share": share, "margin": margin, "clear": share > margin}
+    return Reliance(figures, len(rows))
 
 
 def columns_part(
@@ -166,9 +166,9 @@ def columns_part(
     The columns that reveal most come first; those ``drawn`` clearly reveal the attribute or matter for the
     target. A column that models of the attribute must not see has no share, and stands last.
     """
-    of_z, of_y = (reliance.get(name, Reliance(None)) for name in (attribute.name, TARGET))
+    of_z, of_y = (reliance.get(name, Reliance()) for name in (attribute.name, TARGET))
     sees_target = explored.valuation.provenance.settings.get("z_sees_target") is not False
-    hidden, nothing = explored.excluded_columns(attribute.name), Reliance(None).figures(0)
+    hidden, nothing = explored.excluded_columns(attribute.name), Reliance().of(0)
     names = explored.problem.table.names if reliance else []
     rows: list[dict[str, Any]] = []
     for place, name in enumerate([*names, explored.target_name] if names and sees_target else names):
@@ -179,8 +179,8 @@ def columns_part(
                 "name": name,
                 "is_target": is_target,
                 "left_out": left_out,
-                "reveals": nothing if left_out else of_z.figures(place),
-                "matters": nothing if is_target else of_y.figures(place),
+                "reveals": nothing if left_out else of_z.of(place),
+                "matters": nothing if is_target else of_y.of(place),
             }
         )
     kinds = ("reveals", "matters")
@@ -199,7 +199,7 @@ def columns_part(
 
 def _strongest(rows: Sequence[dict[str, Any]], of_z: Reliance, attribute: str) -> str:
     """Name the columns that clearly reveal an attribute."""
-    if of_z.shares is None:
+    if of_z.figures is None:
         return f"Models do not predict {attribute} from the columns beyond chance: none is said to reveal it."
     *others, last = [
         f"{quoted(row['name'])} ({percent(row['reveals']['share'])} ± {percent(row['reveals']['margin'])})"

@@ -299,7 +299,7 @@ def summarise(
             "biases": biases(explored, attribute),
             "values": distributions(explored, attribute),
             "plane": plane(explored, attribute),
-            "alpha": alpha_part(finder, [attribute.name], attribute.fine, groups),
+            "alpha": alpha_part(finder, [attribute.name], attribute.every_group, groups),
             "aim": aim_part(explored, attribute),
             "columns": columns_part(explored, attribute, reliance),
             "suspicious": suspicious_part(finder, attribute, show_rows),
@@ -320,10 +320,10 @@ def summarise(
 def _together(explored: ExploredRows, finder: SliceFinder) -> dict[str, Any] | None:
     if len(explored.attributes) < 2:
         return None
-    fine = group_rows([one.variable for one in explored.attributes], quarters=True)
-    shown = show_groups(fine, explored.min_group_size)
+    every_group = group_rows([one.variable for one in explored.attributes], quarters=True)
+    shown = show_groups(every_group, explored.min_group_size)
     return {
-        **alpha_part(finder, [one.name for one in explored.attributes], fine, shown),
+        **alpha_part(finder, [one.name for one in explored.attributes], every_group, shown),
         "listed": listed_groups(shown),
         "left_out": tell_left_out(shown, quoted, explored.min_group_size),
     }

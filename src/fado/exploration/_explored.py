@@ -62,7 +62,7 @@ class Protected:
     """One protected attribute: its variable, the groups it makes, and those of them that are shown."""
 
     variable: Variable
-    fine: Groups
+    every_group: Groups
     groups: ShownGroups
     position: int | None  # among the feature columns, if it was given by name
     whole: Integers | None  # rows and positives of groups over all rows, where a sample is explored

@@ -70,7 +70,7 @@ def label_cells(explored: ExploredRows) -> Integers:
     """Give each searched row's combination of group and label, per attribute; -1 in those of few rows."""
     labels, of_attributes = explored.labels.codes[explored.sample], []
     for one in explored.attributes:
-        codes = one.fine.codes[explored.sample] * (labels.max() + 1) + labels
+        codes = one.every_group.codes[explored.sample] * (labels.max() + 1) + labels
         cells, sizes = np.unique(codes, return_inverse=True, return_counts=True)[1:]
         of_attributes.append(np.where((sizes >= FEWEST_MEMBERS)[cells] & (labels >= 0), cells, -1))
     return np.array(of_attributes)
