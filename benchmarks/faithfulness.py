@@ -20,8 +20,7 @@ What values foretell is minus their sum over the removed rows. What happened is 
 the validation rows, the mean of `--repeats` retrainings that each do without another random twentieth of the
 rows (a single one is noisy). Printed are the rank correlation and, for effects, the slope of what happened to
 what was foretold. "Measured" values are measured on the validation rows, the others out of bag on the
-training rows. "Leaves anew" computes the leaves again without a part: no values of rows, but a forecast for
-each part.
+training rows.
 
 Added after the first run, which showed it to matter on ACS and Diabetes: a last table for cells, with ratios
 of the two groups that are extreme for the model of all rows, in that order. Where a ratio is near 1, its
@@ -53,7 +52,6 @@ from fado.exploration._slices import SliceFinder
 from fado.metrics import RATIO_NAMES
 from fado.tabular import read_problem
 from fado.valuation import _retraining as retraining
-from fado.valuation import forecast_changes, read_validation
 from fado.valuation._retraining import draw_parts
 from fado.valuation._validation_rows import (
     read_validation_rows,
@@ -165,26 +163,6 @@ def influence(trial, form="direct", *, validated=False):
     return values
 
 
-def leaves_anew(trial):
-    """Foretell all metrics by leaves that are computed anew."""
-    foretold = {}
-    for number, ratio in enumerate(RATIO_NAMES):
-        performance = PERFORMANCES[number % 2]
-        changes = forecast_changes(
-            MODEL,
-            read_problem(trial.X, trial.y, {"z": trial.z}),
-            read_validation(trial.validation),
-            [rows for _, rows in trial.parts],
-            performance=performance,
-            fairness=ratio,
-            max_fpr=0.05,
-            seed=0,
-            workers=2,
-        )
-        foretold |= {ratio: changes["z"], performance: changes["y"]}
-    return foretold
-
-
 def neighbours(trial):
     """Foretell all metrics by KNN-Shapley values; those for accuracy stand in for both performances."""
     values = {}
@@ -207,7 +185,6 @@ def candidates(trial):
         "influence": influence(trial),
         "influence, validation rows": influence(trial, validated=True),
         "influence, backward": influence(trial, "backward"),
-        "leaves anew, validated": leaves_anew(trial),
         "knn-shapley": neighbours(trial),
         "entropy": of({name: entropy[name] for name in ("y", "z")}),
         "agreement": of({name: entropy.field("label_probability", name) for name in ("y", "z")}),
@@ -234,7 +211,7 @@ def print_table(trial, found, kind, metrics):
     print(f"{'':<22}" + "".join(f"{metric.replace('selection_rate', 'sel'):>20}" for metric in metrics))
     for label, foretold in found.items():
         told = [trial.compare(metric, foretold[own], kind) for metric, own in metrics.items()]
-        slope = label.startswith(("influence", "leaves"))
+        slope = label.startswith("influence")
         cells = [f"{own['correlation']:.2f}" + (f" ({own['slope']:.2f})" if slope else "") for own in told]
         print(f"{label:<22}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
 

@@ -21,7 +21,6 @@ from fado.valuation._stability import read_stability as read_stability
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy, ValuationModels, load_models
 from fado.valuation.entropy import digest_of_target as digest_of_target
 from fado.valuation.influence import TreeInfluence
-from fado.valuation.influence import forecast_changes as forecast_changes
 from fado.valuation.influence import readable_estimator as readable_estimator
 from fado.valuation.large import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.online import OnlineEntropy

@@ -203,7 +203,9 @@ class _Step:
         self._leaves = leaves
         gradients = _sums(leaves, self._weights * self._gradient, n_leaves)
         hessians = _sums(leaves, self._weights * self._hessian, n_leaves)
-        worst = float(np.abs(tree.values - _values(rows, gradients, hessians, tree.penalties)).max())
+        shrunk = np.sign(gradients) * np.maximum(np.abs(gradients) - rows.l1, 0.0)
+        expected = -rows.rate * shrunk / np.maximum(hessians + tree.penalties, np.finfo(np.float64).tiny)
+        worst = float(np.abs(tree.values - expected).max())
         if worst > max(_CLOSE * float(np.abs(tree.values).max()), _NOTHING):  # else effects would be wrong
             raise ValueError(
                 "The values of the model's leaves do not follow from the rows that it learnt from "
@@ -226,21 +228,6 @@ class _Step:
         curvature = self._hessian * (1.0 - 2.0 * self._p)
         moves = self._weights * response.moves(self._hessian, curvature, self._leaves)
         response.add(later, moves, self._leaves)
-
-
-def leaf_values(
-    rows: TrainingRows, weights: Floats, scores: Floats, leaves: Integers, penalties: Floats
-) -> Floats:
-    """Return the values of a tree's leaves under other weights, from the scores before it."""
-    p = 1.0 / (1.0 + np.exp(-scores))
-    gradients = _sums(leaves, weights * (p - rows.positive), len(penalties))
-    hessians = _sums(leaves, weights * p * (1.0 - p), len(penalties))
-    return _values(rows, gradients, hessians, penalties)
-
-
-def _values(rows: TrainingRows, gradients: Floats, hessians: Floats, penalties: Floats) -> Floats:
-    shrunk = np.sign(gradients) * np.maximum(np.abs(gradients) - rows.l1, 0.0)
-    return -rows.rate * shrunk / np.maximum(hessians + penalties, np.finfo(np.float64).tiny)
 
 
 def _sum_by_leaf(numbers: Floats, leaves: Integers, n_leaves: int) -> Floats:

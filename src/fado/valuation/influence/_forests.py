@@ -1,4 +1,4 @@
-"""One LightGBM model per fold of the rows: the effects of its rows, of their removal, and of new ones.
+"""One LightGBM model per fold of the rows: the effects of its rows, and of new ones.
 
 A row's effect is linear in its label. So if the label of a new row is not known, the expected effect is the
 mean of the effects at the two labels, weighted by the models' own probabilities.
@@ -26,7 +26,7 @@ from fado.valuation._base import target_pattern
 from fado.valuation._new_rows import read_labels, table_of
 from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import effect_valuation, read_validation_rows
+from fado.valuation._validation_rows import effect_valuation
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,
@@ -34,7 +34,6 @@ from fado.valuation.influence._effects import (
     backward_effects,
     direct_effects,
     initial_score,
-    leaf_values,
 )
 
 FORMS = {"direct": direct_effects, "backward": backward_effects}
@@ -191,38 +190,32 @@ class Forests:
 
         def read(number: int, shared: Any, stop: Any) -> tuple[Floats, KeptForest]:
             (rows, validated), forest = self.folds[number], self.forests[number]
-            trees, training = self.read_trees(number)
-            effects = FORMS[form](trees, training, slopes[validated])
+            positive, parameters = self._problem.labels.is_positive[rows], forest.parameters
+            weights = None  # in LightGBM's own precision
+            if self._weights is not None:
+                weights = self._weights[rows].astype(np.float32).astype(np.float64)
+            from_average = bool(parameters.get("boost_from_average", True))
+            training = TrainingRows(
+                positive,
+                weights,
+                initial_score(positive, weights) if from_average else 0.0,
+                from_average,
+                rate=float(parameters["learning_rate"]),
+                l1=float(parameters.get("lambda_l1", parameters.get("reg_alpha", 0.0))),
+            )
+            leaves = self._engine.read_leaves(forest).read(rows)
+            validated_leaves = self._engine.read_leaves(forest, self._table).read(validated)
+            values = [tree.values for tree in forest.trees]
+            values[0] = values[0] - training.initial
+            penalties = map(forest.leaf_penalties, forest.trees)
+            trees = zip(values, penalties, leaves, validated_leaves, strict=True)
+            effects = FORMS[form]([GrownTree(*tree) for tree in trees], training, slopes[validated])
             nobody = replace(forest, variable=forest.variable.take(np.zeros(0, dtype=np.intp)))
             kept = KeptForest(nobody, training.initial, effects.responses, effects.of_initial)
             per_unit = 1.0 if self.factors is None else self.factors[rows, np.newaxis]
             return effects.of_rows * per_unit, kept
 
         yield from self._executor.run(read, range(len(self.folds)))
-
-    def read_trees(self, number: int) -> tuple[list[GrownTree], TrainingRows]:
-        """Return the trees of a fold, with the leaves of rows, and the rows that they learnt from."""
-        (rows, validated), forest = self.folds[number], self.forests[number]
-        positive, parameters = self._problem.labels.is_positive[rows], forest.parameters
-        weights = None  # in LightGBM's own precision
-        if self._weights is not None:
-            weights = self._weights[rows].astype(np.float32).astype(np.float64)
-        from_average = bool(parameters.get("boost_from_average", True))
-        training = TrainingRows(
-            positive,
-            weights,
-            initial_score(positive, weights) if from_average else 0.0,
-            from_average,
-            rate=float(parameters["learning_rate"]),
-            l1=float(parameters.get("lambda_l1", parameters.get("reg_alpha", 0.0))),
-        )
-        leaves = self._engine.read_leaves(forest).read(rows)
-        validated_leaves = self._engine.read_leaves(forest, self._table).read(validated)
-        values = [tree.values for tree in forest.trees]
-        values[0] = values[0] - training.initial
-        penalties = map(forest.leaf_penalties, forest.trees)
-        trees = zip(values, penalties, leaves, validated_leaves, strict=True)
-        return [GrownTree(*tree) for tree in trees], training
 
 
 def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> tuple[Forest, Floats]:
@@ -233,76 +226,6 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
             "rows apart with `validation`."
         )
     return model.forest, model.scores[:, 1]
-
-
-def forecast_changes(
-    estimator: Any,
-    problem: Problem,
-    validation: Problem,
-    parts: Sequence[Integers],
-    *,
-    performance: str,
-    fairness: str,
-    max_fpr: float,
-    seed: int,
-    workers: int,
-) -> dict[str, Floats]:
-    """Predict how much removing each part of the rows changes each metric, without training again.
-
-    One model learns from all rows. For each part, the values of all leaves are computed again without its
-    rows, tree by tree, while the splits stay fixed. Which slices are worth a retraining is decided so.
-
-    Parameters
-    ----------
-    estimator : LGBMClassifier or None
-        The model, as `TreeInfluence` takes it.
-    problem, validation : Problem
-        The rows that the model learns from, and those that it is measured on.
-    parts : sequence of ndarray
-        The positions of the rows to remove.
-    performance, fairness, max_fpr
-        The metrics, as in `TreeInfluence`.
-    seed, workers : int
-        Of the model, and how many parts are computed side by side.
-
-    Returns
-    -------
-    dict of str to ndarray
-        One number per part, under ``"y"`` and each attribute.
-    """
-    validated = read_validation_rows(problem, validation, "forecast_changes")
-    forests = Forests(problem, estimator, validation, 1, seed, workers)
-    _ = list(forests.grow())
-    everything = [np.zeros(0, dtype=np.int32), *parts]
-    scores = scores_without(*forests.read_trees(0), everything, validated.n_rows, workers)
-    measured = [validated.measure(each, performance, fairness, max_fpr) for each in scores]
-    return {
-        column: np.array([figures[column] - before for figures in measured[1:]])
-        for column, before in measured[0].items()
-    }
-
-
-def scores_without(
-    trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Integers], n_validated: int, workers: int
-) -> list[Floats]:
-    """Return the validation rows' probabilities without each part, from leaves that are computed again."""
-    n_rows, models = len(rows.positive), []
-    for removed in parts:
-        weights = np.ones(n_rows) if rows.weights is None else rows.weights.copy()
-        weights[removed] = 0.0
-        initial = initial_score(rows.positive, weights) if rows.from_average else rows.initial
-        models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
-
-    def add(model: tuple[Floats, ...], tree: GrownTree, stop: threading.Event) -> None:
-        weights, scores, validated_scores = model
-        values = leaf_values(rows, weights, scores, tree.training, tree.penalties)
-        scores += values[tree.training]
-        validated_scores += values[tree.validation]
-
-    for tree in trees:
-        if len(tree.values) > 1:
-            _ = list(ThreadExecutor(workers).run(add, models, tree))
-    return [1.0 / (1.0 + np.exp(-scores)) for *_, scores in models]
 
 
 class LabelEffects(NamedTuple):
