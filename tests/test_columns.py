@@ -92,9 +92,9 @@ def test_the_time_grows_with_the_number_of_columns_and_no_faster():
     X, y = RNG.normal(size=(2_000, 1_000)), Y[:2_000]
 
     def seconds(n_columns):
-        start = time.perf_counter()
+        start = time.process_time()
         check_columns(X[:, :n_columns], y)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(10)
     assert seconds(1_000) < 3 * 10 * min(seconds(100) for _ in range(3))
