@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import fado._storage as storage
 from fado._storage import InUseError, Lock, holder_of, lock_files
 
 # Holds a lock until it is ended.
@@ -54,6 +55,12 @@ def test_a_second_process_is_refused_and_a_killed_ones_lock_is_taken_over(tmp_pa
     assert holder_of(path).startswith(f"process {third.pid} ")
     third.communicate()
     assert holder_of(path) == "another process"
+
+
+def test_a_network_file_system_is_warned_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "on_network", lambda path: True)
+    with pytest.warns(UserWarning, match="^The store is on a network file system"):
+        Lock(tmp_path / "lock", "The store").__enter__().__exit__()
 
 
 def test_a_link_is_no_lock_and_no_holder(tmp_path):

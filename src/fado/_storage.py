@@ -25,12 +25,14 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fado._memory import format_memory
+from fado._messages import warn_user
 
 _NEW, _OLD = ".part", ".old"
 _TOKEN = "[0-9a-f]" * 8
 _TEMPORARY = re.compile(rf"\..*\.{_TOKEN}\{_NEW}")
 _LOCK = "lock"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "glusterfs", "ceph", "9p", "fuse.sshfs"}
 
 
 class WriteError(OSError):
@@ -183,7 +185,7 @@ class Lock:
         The lock file; its directory exists.
     what : str, optional
         What is locked, as the beginning of a sentence. With it, a file beside the lock names the process that
-        holds it.
+        holds it, and a network file system causes a warning.
     """
 
     def __init__(self, path: Path, what: str | None = None) -> None:
@@ -204,6 +206,11 @@ class Lock:
         if self._what is not None:
             self._holder.unlink(missing_ok=True)  # which may be a link
             self._holder.write_text(f"process {os.getpid()} on host {socket.gethostname()}")
+            if on_network(self._path):
+                warn_user(
+                    f"{self._what} is on a network file system, where locks and durable writes are not "
+                    "reliable: a local disk is safer."
+                )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,6 +230,18 @@ def holder_of(path: Path) -> str:
         return lock_files(path)[1].read_text() or "another process"
     except (OSError, UnicodeDecodeError):
         return "another process"
+
+
+def on_network(path: Path) -> bool:
+    """Return whether a path is on a network file system, as far as the system reports it."""
+    kind, longest, resolved = "", -1, path.parent.resolve()
+    with suppress(OSError):
+        for line in Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
+            _, point, file_system, *_ = line.split(" ")
+            point = point.replace("\\040", " ")
+            if len(point) > longest and resolved.is_relative_to(point):
+                kind, longest = file_system, len(point)
+    return kind in _NETWORK
 
 
 class DamagedError(ValueError):
