@@ -105,14 +105,6 @@ class PrevalenceSampling:
         """Mark the groups that lose negatives."""
         return self.kept < self.negatives
 
-    @property
-    def droppable(self) -> Bools:
-        """Mark the rows that may be dropped: the negatives of the groups that lose some."""
-        marked: Bools = np.zeros(len(self._groups.codes), dtype=bool)
-        for rows in self._negatives.values():
-            marked[rows] = True
-        return marked
-
     def dropped(self, utilities: Floats | None, shuffled: Integers) -> Bools:
         """Mark the rows that are dropped: in each group the negatives of least utility.
 
