@@ -44,27 +44,30 @@ def of(*names):
     return Valuation.from_values({name: RNG.random(N) for name in ("y", *names)})
 
 
-def fit(user, sensitive_features, valuation):
+def fit(user, sensitive_features, valuation=None):
     return user.fit(X, Y, sensitive_features=sensitive_features, valuation=valuation)
 
 
-@pytest.mark.parametrize("user", USERS, ids=str)
 @pytest.mark.parametrize(
-    ("asked", "valued", "message"),
+    "user", [*USERS, ReweighedEstimator(LogisticRegression(), UtilityAwareReweigher())], ids=str
+)
+@pytest.mark.parametrize(
+    ("asked", "valued", "lacking"),
     [
-        (pd.Series(OLD, name="old"), ["sex"], "values of 'sex', and none of the protected attribute 'old'"),
-        ({"old": OLD}, ["sex"], "values of 'sex', and none of the protected attribute 'old'"),
-        (pd.DataFrame({"old": OLD}), ["sex", "race"], "values of 'sex', 'race', and none of .* 'old'"),
-        ({"sex": SEX, "old": OLD}, ["sex"], "values of 'sex', and none of the protected attribute 'old'"),
-        ({"z": OLD, "sex": SEX}, ["sex"], "values of 'sex', and none of the protected attribute 'z'"),
-        ("b", ["sex"], "values of 'sex', and none of the protected attribute 'b'"),
-        ({"sex": SEX}, ["z"], "values of 'z', and none of the protected attribute 'sex'"),
-        ({"z": SEX}, ["sex"], "values of 'sex', and none of the protected attribute 'z'"),
+        (pd.Series(OLD, name="old"), ["sex"], "old"),
+        ({"old": OLD}, ["sex"], "old"),
+        (pd.DataFrame({"old": OLD}), ["sex", "race"], "old"),
+        ({"sex": SEX, "old": OLD}, ["sex"], "old"),
+        ({"z": OLD, "sex": SEX}, ["sex"], "z"),
+        ("b", ["sex"], "b"),
+        ({"sex": SEX}, ["z"], "sex"),
+        ({"z": SEX}, ["sex"], "z"),
     ],
     ids=["Series", "dict", "of two others", "one lacks", "z beside another", "column", "z", "of z"],
 )
-def test_values_of_another_attribute_are_refused(user, asked, valued, message):
-    with pytest.raises(ValueError, match=rf"`valuation` has {message} .*pass the valuation of that"):
+def test_values_of_another_attribute_are_refused(user, asked, valued, lacking):
+    told = f"{', '.join(map(repr, valued))}, and none of the protected attribute '{lacking}'"
+    with pytest.raises(ValueError, match=f"`valuation` has values of {told} .*pass the valuation of that"):
         fit(user, asked, of(*valued))
 
 
@@ -105,53 +108,40 @@ def test_a_utility_picks_its_own_column_of_those_that_are_there():
         fit(picked, {"race": SEX}, values)
 
 
-def test_an_estimator_refuses_them_too():
-    model = ReweighedEstimator(LogisticRegression(), UtilityAwareReweigher())
-    with pytest.raises(ValueError, match="values of 'sex', and none of the protected attribute 'old'"):
-        model.fit(X, Y, sensitive_features={"old": OLD}, valuation=of("sex"))
-
-
 def test_values_made_on_the_way_fit_however_attributes_are_named():
     for asked in (SEX, {"sex": SEX}, pd.DataFrame({0: SEX, 1: OLD}), np.array([SEX, OLD], dtype=object).T):
         sampler = UtilityAwarePrevalenceSampler(valuator=InBagEntropy(n_jobs=1), random_state=0)
-        assert len(sampler.fit(X, Y, sensitive_features=asked).sample_indices_) < N
+        assert len(fit(sampler, asked).sample_indices_) < N
 
 
 @pytest.mark.parametrize("user", USERS, ids=str)
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("name", "setting", "message"),
     [
-        ({"utility": LinearUtility}, r"^`utility` must be an object, got the class LinearUtility: write"),
-        ({"utility": 0.5}, r"^`utility` must be a utility like LinearUtility\(alpha=0.5\)"),
-        ({"valuator": InBagEntropy}, r"^`valuator` must be an object, got the class InBagEntropy: write"),
-        ({"valuator": "inbag"}, r"^`valuator` must be a valuator like OutOfBagEntropy\(\), got 'inbag'"),
+        ("utility", LinearUtility, r"must be an object, got the class LinearUtility: write"),
+        ("utility", 0.5, r"must be a utility like LinearUtility\(alpha=0.5\)"),
+        ("valuator", InBagEntropy, r"must be an object, got the class InBagEntropy: write"),
+        ("valuator", "inbag", r"must be a valuator like OutOfBagEntropy\(\), got 'inbag'"),
     ],
 )
-def test_classes_and_texts_are_refused_before_rows_are_valued(user, settings, message, monkeypatch):
+def test_classes_and_texts_are_refused_before_rows_are_valued(user, name, setting, message, monkeypatch):
     monkeypatch.setattr("fado.interventions._base.OutOfBagEntropy", None)
-    with pytest.raises(TypeError, match=message):
-        fit(clone(user).set_params(**settings), SEX, None)
+    with pytest.raises(TypeError, match=f"^`{name}` {message}"):
+        fit(clone(user).set_params(**{name: setting}), SEX)
 
 
-@pytest.mark.parametrize("user", USERS, ids=str)
-def test_values_of_other_rows_are_refused(user):
-    with pytest.raises(ValueError, match="`valuation` has 199 rows and X has 200: pass the valuation of the"):
-        fit(user, {"sex": SEX}, of("sex")[1:])
-
-
-def test_rows_without_a_value_are_counted():
+def test_values_that_do_not_fit_the_rows_are_refused():
     values = of("sex").values
     values.loc[[3, 5], "y"] = np.nan
-    with pytest.raises(ValueError, match=r"2 of 200 rows have no utility, .*no value .*first is row 3,"):
-        fit(UtilityAwareReweigher(), {"sex": SEX}, Valuation.from_values(values))
-    with pytest.raises(TypeError, match="`valuation` must be a Valuation, got DataFrame: pass a valuator's"):
-        fit(UtilityAwareReweigher(), {"sex": SEX}, values)
-
-
-def test_a_function_that_gives_no_number_per_row_is_told_of_as_such():
-    sampler = UtilityAwarePrevalenceSampler(lambda values: values["y"][:3])
-    with pytest.raises(ValueError, match=r"`utility` returned shape \(3,\) for 200 rows"):
-        fit(sampler, {"sex": SEX}, of("sex"))
+    for user in USERS:
+        with pytest.raises(ValueError, match="`valuation` has 199 rows and X has 200: pass the valuation of"):
+            fit(user, {"sex": SEX}, of("sex")[1:])
+        with pytest.raises(ValueError, match=r"2 of 200 rows have no utility, .*no value .*first is row 3,"):
+            fit(user, {"sex": SEX}, Valuation.from_values(values))
+        with pytest.raises(TypeError, match="`valuation` must be a Valuation, got DataFrame: pass a val"):
+            fit(user, {"sex": SEX}, values)
+        with pytest.raises(ValueError, match=r"`utility` returned shape \(3,\) for 200 rows"):
+            fit(clone(user).set_params(utility=lambda values: values["y"][:3]), {"sex": SEX}, of("sex"))
 
 
 def test_what_only_looks_like_a_valuation_will_do():
@@ -283,17 +273,17 @@ def test_a_group_without_rows_is_none(intervention, weights):
 
 
 @pytest.mark.parametrize(
-    ("share", "error", "message"),
+    ("share", "message"),
     [
-        (1.5, ValueError, r"`share` must be in \[0, 1\], got 1.5"),
-        (-0.1, ValueError, r"`share` must be in \[0, 1\], got -0.1"),
-        (0, ValueError, "`share` must be above 0: no row would be kept"),
-        ("half", TypeError, r"`share` must be a number in \[0, 1\], got 'half'"),
+        (1.5, r"`share` must be in \[0, 1\], got 1.5"),
+        (-0.1, r"`share` must be in \[0, 1\], got -0.1"),
+        (0, "`share` must be above 0: no row would be kept"),
+        ("half", r"`share` must be a number in \[0, 1\], got 'half'"),
     ],
 )
-def test_a_share_that_is_none_is_refused(share, error, message):
-    with pytest.raises(error, match=message):
-        NoIntervention(share).fit(np.zeros((4, 1)), [0, 1, 0, 1], sensitive_features=list("abab"))
+def test_a_share_that_is_none_is_refused(share, message):
+    with pytest.raises(TypeError if share == "half" else ValueError, match=message):
+        fit(NoIntervention(share), SEX)
 
 
 DRAWN = np.random.default_rng(0)
@@ -306,63 +296,52 @@ def labels(X):
     return np.arange(len(X)) % 3 == 0, np.where(np.arange(len(X)) % 9 < 4, "f", "m")
 
 
-class Stopped(BaseValuator):
-    """Values rows, unless it is told to end otherwise."""
+class Stopping:
+    """A class whose work ends in an error while `end` is set."""
 
     end = None
 
-    def _value(self, problem, validation, seed):
+    def check(self):
         if self.end is not None:
             raise self.end("stop")
+
+
+class Stopped(Stopping, BaseValuator):
+    def _value(self, problem, validation, seed):
+        self.check()
         values = np.linspace(0, 1, problem.n_rows)
         return Valuation.from_values({variable.name: values for variable in problem.variables})
 
 
-class StoppedUtility(LinearUtility):
-    end = None
-
+class StoppedUtility(Stopping, LinearUtility):
     def __call__(self, valuation):
-        if self.end is not None:
-            raise self.end("stop")
+        self.check()
         return super().__call__(valuation)
 
 
-class StoppedModel(LogisticRegression):
-    end = None
-
+class StoppedModel(Stopping, LogisticRegression):
     def fit(self, X, y, sample_weight=None):
-        if self.end is not None:
-            self.coef_ = "half"
-            raise self.end("stop")
+        self.coef_ = "half"
+        self.check()
         return super().fit(X, y, sample_weight=sample_weight)
 
 
-class StoppedChoice(BaseIntervention):
-    end = None
-
+class StoppedChoice(Stopping, BaseIntervention):
     def _choose(self, labels, groups, utilities, sample_weight, generator):
-        if self.end is not None:
-            raise self.end("stop")
+        self.check()
         return TrainingSet(np.arange(3))
 
 
+VALUED = {"valuator": Stopped()}
+CORRECTED = {"floor": 0.1, "prevalence_correction": 1.0}
 CASES = {
-    "sampler's values": (UtilityAwarePrevalenceSampler(valuator=Stopped()), Stopped),
-    "sampler's utility": (
-        UtilityAwarePrevalenceSampler(StoppedUtility(), valuator=Stopped()),
-        StoppedUtility,
-    ),
-    "reweigher's values": (UtilityAwareReweigher(valuator=Stopped()), Stopped),
-    "reweigher's utility": (
-        UtilityAwareReweigher(StoppedUtility(), valuator=Stopped(), floor=0.1, prevalence_correction=1.0),
-        StoppedUtility,
-    ),
+    "sampler's values": (UtilityAwarePrevalenceSampler(**VALUED), Stopped),
+    "sampler's utility": (UtilityAwarePrevalenceSampler(StoppedUtility(), **VALUED), StoppedUtility),
+    "reweigher's values": (UtilityAwareReweigher(**VALUED), Stopped),
+    "reweigher's utility": (UtilityAwareReweigher(StoppedUtility(), **VALUED, **CORRECTED), StoppedUtility),
     "choice": (StoppedChoice(), StoppedChoice),
     "estimator": (ReweighedEstimator(StoppedModel(), Reweigher()), StoppedModel),
-    "estimator's values": (
-        ReweighedEstimator(StoppedModel(), UtilityAwareReweigher(valuator=Stopped())),
-        Stopped,
-    ),
+    "estimator's values": (ReweighedEstimator(StoppedModel(), UtilityAwareReweigher(**VALUED)), Stopped),
 }
 
 
@@ -373,32 +352,24 @@ def fit_to(estimator, X):
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("name", CASES)
-def test_an_earlier_fit_stays_whole(name, end, monkeypatch):
+def test_a_fit_that_fails_leaves_what_was_there(name, end, monkeypatch):
     estimator, stopped = CASES[name]
-    before = dict(vars(fit_to(estimator, FIRST)))
-    monkeypatch.setattr(stopped, "end", end)
-    with pytest.raises(end, match="stop"):
-        fit_to(estimator, SECOND)
+    fresh = type(estimator)(**estimator.get_params(deep=False))
+    fit_to(estimator, FIRST)
+    before, unfitted = dict(vars(estimator)), dict(vars(fresh))
+    with monkeypatch.context() as patched:
+        patched.setattr(stopped, "end", end)
+        for failing in (estimator, fresh):
+            with pytest.raises(end, match="stop"):
+                fit_to(failing, SECOND)
     assert vars(estimator).keys() == before.keys()
     assert all(vars(estimator)[attribute] is value for attribute, value in before.items())
     assert estimator.n_features_in_ == 2
     assert list(estimator.feature_names_in_) == ["a", "b"]
-    monkeypatch.setattr(stopped, "end", None)
-    assert fit_to(estimator, SECOND).n_features_in_ == 3
-
-
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("name", CASES)
-def test_a_first_fit_that_fails_leaves_nothing(name, end, monkeypatch):
-    estimator, stopped = CASES[name]
-    estimator = type(estimator)(**estimator.get_params(deep=False))
-    before = dict(vars(estimator))
-    monkeypatch.setattr(stopped, "end", end)
-    with pytest.raises(end, match="stop"):
-        fit_to(estimator, SECOND)
-    assert vars(estimator) == before
+    assert vars(fresh) == unfitted
     with pytest.raises(NotFittedError):
-        check_is_fitted(estimator)
+        check_is_fitted(fresh)
+    assert fit_to(estimator, SECOND).n_features_in_ == 3
 
 
 @pytest.mark.parametrize(

@@ -29,21 +29,23 @@ N = 200
 X = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N)}, index=RNG.integers(0, 9, N))
 SEX = pd.Series(RNG.choice(["f", "m"], size=N), name="sex")
 Y = pd.Series((X["a"].to_numpy() + (SEX == "m") + RNG.normal(size=N) > 1).map({True: "yes", False: "no"}))
-VALUES = (
-    InBagEntropy(LGBMClassifier(n_estimators=3, verbose=-1), n_jobs=1, random_state=0)
-    .fit(X, Y, sensitive_features=SEX)
-    .valuation_
-)
+IN_BAG = InBagEntropy(LGBMClassifier(n_estimators=3, verbose=-1), n_jobs=1, random_state=0)
+VALUES = clone(IN_BAG).fit(X, Y, sensitive_features=SEX).valuation_
+
+
+def wrapped(reweigher=None, estimator=None):
+    return ReweighedEstimator(estimator or LogisticRegression(), reweigher or Reweigher())
 
 
 def test_the_estimator_is_trained_on_the_weights():
-    model = ReweighedEstimator(LogisticRegression(), Reweigher()).fit(X, Y, sensitive_features=SEX)
-    w = Reweigher().fit(X, Y, sensitive_features=SEX).sample_weight_
-    expected = LogisticRegression().fit(X, Y, sample_weight=w)
-    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-    np.testing.assert_array_equal(model.predict_log_proba(X), expected.predict_log_proba(X))
-    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
-    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    estimator, reweigher = LogisticRegression(), Reweigher()
+    model = ReweighedEstimator(estimator, reweigher).fit(X, Y, sensitive_features=SEX)
+    assert not hasattr(estimator, "coef_")
+    assert not hasattr(reweigher, "sample_weight_")
+    w = reweigher.fit(X, Y, sensitive_features=SEX).sample_weight_
+    expected = estimator.fit(X, Y, sample_weight=w)
+    for method in ("predict_proba", "predict_log_proba", "predict", "decision_function"):
+        np.testing.assert_array_equal(getattr(model, method)(X), getattr(expected, method)(X))
     np.testing.assert_array_equal(model.reweigher_.sample_weight_, w)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.n_features_in_ == 2
@@ -52,25 +54,15 @@ def test_the_estimator_is_trained_on_the_weights():
     assert model.score(X, Y, sample_weight=w) == expected.score(X, Y, sample_weight=w)
 
 
-def test_a_valuation_reaches_the_reweigher():
+@pytest.mark.parametrize("incoming", [None, np.arange(N) % 3], ids=["plain", "weighted"])
+def test_a_valuation_reaches_the_reweigher_and_an_incoming_weight_multiplies(incoming):
     reweigher = UtilityAwareReweigher(CobbDouglasUtility(alpha=0.3), floor=0.1, prevalence_correction=1)
-    model = ReweighedEstimator(LogisticRegression(), reweigher)
-    model.fit(X, Y, sensitive_features=SEX, valuation=VALUES)
-    w = clone(reweigher).fit(X, Y, sensitive_features=SEX, valuation=VALUES).sample_weight_
+    given = {"sensitive_features": SEX, "valuation": VALUES}
+    model = wrapped(reweigher).fit(X, Y, **given, sample_weight=incoming)
+    w = reweigher.fit(X, Y, **given).sample_weight_
     np.testing.assert_array_equal(model.reweigher_.sample_weight_, w)
-    np.testing.assert_array_equal(
-        model.estimator_.coef_, LogisticRegression().fit(X, Y, sample_weight=w).coef_
-    )
-
-
-def test_an_incoming_weight_multiplies():
-    incoming = np.arange(N) % 3
-    model = ReweighedEstimator(LogisticRegression(), Reweigher())
-    model.fit(X, Y, sensitive_features=SEX, sample_weight=incoming)
-    w = Reweigher().fit(X, Y, sensitive_features=SEX).sample_weight_ * incoming
-    np.testing.assert_array_equal(
-        model.estimator_.coef_, LogisticRegression().fit(X, Y, sample_weight=w).coef_
-    )
+    expected = LogisticRegression().fit(X, Y, sample_weight=w if incoming is None else w * incoming)
+    np.testing.assert_array_equal(model.estimator_.coef_, expected.coef_)
 
 
 @pytest.mark.parametrize(
@@ -84,48 +76,37 @@ def test_an_incoming_weight_multiplies():
     ],
 )
 def test_bad_incoming_weights(sample_weight, message):
-    model = ReweighedEstimator(LogisticRegression(), Reweigher())
     with pytest.raises(ValueError, match=message):
-        model.fit(X, Y, sensitive_features=SEX, sample_weight=sample_weight)
+        wrapped().fit(X, Y, sensitive_features=SEX, sample_weight=sample_weight)
 
 
-@pytest.mark.parametrize("estimator", [KNeighborsClassifier(), make_pipeline(LogisticRegression())])
-def test_estimators_that_take_no_weights_are_refused(estimator):
-    model = ReweighedEstimator(estimator, Reweigher())
-    with pytest.raises(
-        ValueError, match=r"\.fit takes no `sample_weight`.*of a pipeline, wrap the last step"
-    ):
-        model.fit(X, Y, sensitive_features=SEX)
+NO_WEIGHTS = r"\.fit takes no `sample_weight`.*of a pipeline, wrap the last step"
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("estimator", "reweigher", "error", "message"),
     [
+        (KNeighborsClassifier(), Reweigher(), ValueError, NO_WEIGHTS),
+        (make_pipeline(LogisticRegression()), Reweigher(), ValueError, NO_WEIGHTS),
         (
-            (LogisticRegression, Reweigher()),
-            "^`estimator` must be an object, got the class LogisticRegression",
+            LogisticRegression,
+            Reweigher(),
+            TypeError,
+            "^`estimator` must be an object, got the class Log",
         ),
-        ((LogisticRegression(), Reweigher), r"^`reweigher` must be an object, got .* write `Reweigher\(\)`"),
+        (LogisticRegression(), Reweigher, TypeError, r"^`reweigher` must be .* write `Reweigher\(\)`"),
+        (
+            LogisticRegression(),
+            Reweigher(),
+            ValueError,
+            r"^LogisticRegression takes no missing values .* column 'b' has some",
+        ),
     ],
 )
-def test_classes_are_no_parts(parts, message):
-    with pytest.raises(TypeError, match=message):
-        ReweighedEstimator(*parts).fit(X, Y, sensitive_features=SEX)
-
-
-def test_missing_values_that_the_estimator_does_not_take_are_told_with_their_column():
-    gap = X.assign(b=X["b"].where(X["b"] < 1))
-    with pytest.raises(
-        ValueError, match=r"^LogisticRegression takes no missing values .* column 'b' has some"
-    ):
-        ReweighedEstimator(LogisticRegression(), Reweigher()).fit(gap, Y, sensitive_features=SEX)
-
-
-def test_both_parts_are_cloned():
-    estimator, reweigher = LogisticRegression(), Reweigher()
-    ReweighedEstimator(estimator, reweigher).fit(X, Y, sensitive_features=SEX)
-    assert not hasattr(estimator, "coef_")
-    assert not hasattr(reweigher, "sample_weight_")
+def test_parts_that_do_not_fit_are_refused(estimator, reweigher, error, message):
+    gap = X.assign(b=X["b"].where(X["b"] < 1)) if "missing" in message else X
+    with pytest.raises(error, match=message):
+        ReweighedEstimator(estimator, reweigher).fit(gap, Y, sensitive_features=SEX)
 
 
 def test_methods_and_attributes_are_those_of_the_estimator():
@@ -162,21 +143,18 @@ def test_fit_parameters_reach_the_estimator():
 
 def test_polars_in_the_features():
     table = pl.DataFrame({"a": X["a"].to_numpy(), "b": X["b"].to_numpy()})
-    model = ReweighedEstimator(LogisticRegression(), Reweigher())
-    model.fit(table, Y.to_list(), sensitive_features=pl.Series(SEX.to_list()))
-    expected = clone(model).fit(X, Y, sensitive_features=SEX)
+    model = wrapped().fit(table, Y.to_list(), sensitive_features=pl.Series(SEX.to_list()))
+    expected = wrapped().fit(X, Y, sensitive_features=SEX)
     np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(X))
 
 
-def by_hand(reweigher, folds, **metadata):
+def by_hand(reweigher, folds, valuation=None):
     """Give the folds' scores of a search, computed without one."""
     scores = []
     for train, test in folds.split(X, Y):
-        cut = {name: values.iloc[train] for name, values in metadata.items() if name != "valuation"}
-        if "valuation" in metadata:
-            cut["valuation"] = metadata["valuation"][train]
-        model = ReweighedEstimator(LogisticRegression(), reweigher)
-        model.fit(X.iloc[train], Y.iloc[train], **cut)
+        given = {"sensitive_features": SEX.iloc[train]}
+        given |= {} if valuation is None else {"valuation": valuation[train]}
+        model = wrapped(reweigher).fit(X.iloc[train], Y.iloc[train], **given)
         scores.append(accuracy_score(Y.iloc[test], model.predict(X.iloc[test])))
     return np.mean(scores)
 
@@ -190,57 +168,47 @@ def test_in_a_search_values_and_groups_are_cut_to_the_folds(routing):
     ]
     folds = StratifiedKFold(3)
     with config_context(enable_metadata_routing=routing):
-        search = GridSearchCV(
-            ReweighedEstimator(LogisticRegression(), Reweigher()), {"reweigher": reweighers}, cv=folds
-        )
+        search = GridSearchCV(wrapped(), {"reweigher": reweighers}, cv=folds)
         search.fit(X, Y, sensitive_features=SEX, valuation=VALUES)
     for reweigher, score in zip(reweighers, search.cv_results_["mean_test_score"], strict=True):
-        assert score == by_hand(reweigher, folds, sensitive_features=SEX, valuation=VALUES)
+        assert score == by_hand(reweigher, folds, VALUES)
 
 
 def test_in_a_search_over_nested_settings_with_values_made_on_the_way():
-    reweigher = UtilityAwareReweigher(
-        valuator=InBagEntropy(LGBMClassifier(n_estimators=3, verbose=-1), n_jobs=1, random_state=0)
-    )
+    reweigher, folds = UtilityAwareReweigher(valuator=IN_BAG), StratifiedKFold(2)
     utilities = [LinearUtility(alpha=0.0), LinearUtility(alpha=1.0)]
-    folds = StratifiedKFold(2)
-    search = GridSearchCV(
-        ReweighedEstimator(LogisticRegression(), reweigher), {"reweigher__utility": utilities}, cv=folds
-    )
+    search = GridSearchCV(wrapped(reweigher), {"reweigher__utility": utilities}, cv=folds)
     search.fit(X, Y, sensitive_features=SEX)
     for utility, score in zip(utilities, search.cv_results_["mean_test_score"], strict=True):
-        chosen = clone(reweigher).set_params(utility=utility)
-        assert score == by_hand(chosen, folds, sensitive_features=SEX)
+        assert score == by_hand(clone(reweigher).set_params(utility=utility), folds)
     assert search.best_estimator_.reweigher.utility in utilities
 
 
 def test_in_a_search_names_of_columns_need_no_cutting():
     frame = X.assign(sex=SEX.to_numpy() == "m")
-    model = ReweighedEstimator(LogisticRegression(), Reweigher())
     with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(model, {"estimator__C": [0.1, 1.0]}, cv=2, error_score="raise")
+        search = GridSearchCV(wrapped(), {"estimator__C": [0.1, 1.0]}, cv=2, error_score="raise")
         search.fit(frame, Y, sensitive_features="sex")
     assert search.best_estimator_.reweigher_.sample_weight_.shape == (N,)
 
 
 def test_sample_weight_is_routed_on_request():
     incoming = pd.Series(np.arange(N) % 2 + 1.0)
-    model = ReweighedEstimator(LogisticRegression(), Reweigher())
     with config_context(enable_metadata_routing=True):
-        asked = clone(model).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        asked = wrapped().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
         search = GridSearchCV(asked, {"estimator__C": [1.0]}, cv=StratifiedKFold(2))
         search.fit(X, Y, sensitive_features=SEX, sample_weight=incoming)
-    expected = clone(model).fit(X, Y, sensitive_features=SEX, sample_weight=incoming)
+    expected = wrapped().fit(X, Y, sensitive_features=SEX, sample_weight=incoming)
     np.testing.assert_array_equal(search.best_estimator_.estimator_.coef_, expected.estimator_.coef_)
 
 
 def test_in_a_pipeline():
-    steps = [("scale", StandardScaler()), ("model", ReweighedEstimator(LogisticRegression(), Reweigher()))]
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", wrapped())])
     with config_context(enable_metadata_routing=True):
-        pipeline = Pipeline(steps).fit(X, Y, sensitive_features=SEX)
-        predicted = cross_val_predict(Pipeline(steps), X, Y, cv=2, params={"sensitive_features": SEX})
+        predicted = cross_val_predict(pipeline, X, Y, cv=2, params={"sensitive_features": SEX})
+        pipeline.fit(X, Y, sensitive_features=SEX)
     scaled = StandardScaler().fit_transform(X)
-    expected = ReweighedEstimator(LogisticRegression(), Reweigher()).fit(scaled, Y, sensitive_features=SEX)
+    expected = wrapped().fit(scaled, Y, sensitive_features=SEX)
     np.testing.assert_array_equal(pipeline.predict_proba(X), expected.predict_proba(scaled))
     assert set(predicted) == {"no", "yes"}
 

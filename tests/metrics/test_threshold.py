@@ -27,6 +27,7 @@ TRUTH = [0, 0, 0, 0, 1, 1, 1]
 TIED = [0.1, 0.4, 0.4, 0.7, 0.2, 0.6, 0.9]
 
 
+@pytest.mark.parametrize(("labels", "pos_label"), [((0, 1), None), (("n", "y"), None), ((1, 0), 0)], ids=str)
 @pytest.mark.parametrize(
     ("max_fpr", "threshold", "tpr"),
     [
@@ -37,9 +38,10 @@ TIED = [0.1, 0.4, 0.4, 0.7, 0.2, 0.6, 0.9]
         (0.99, 0.2, 1.0),
     ],
 )
-def test_lowest_threshold_within_the_budget(max_fpr, threshold, tpr):
-    assert threshold_at_fpr(TRUTH, TIED, max_fpr) == threshold
-    assert tpr_at_fpr(TRUTH, TIED, max_fpr) == tpr
+def test_lowest_threshold_within_the_budget(labels, pos_label, max_fpr, threshold, tpr):
+    y_true = [labels[label] for label in TRUTH]
+    assert threshold_at_fpr(y_true, TIED, max_fpr, pos_label=pos_label) == threshold
+    assert tpr_at_fpr(y_true, TIED, max_fpr, pos_label=pos_label) == tpr
 
 
 def test_default_budget_is_five_percent():
@@ -86,18 +88,11 @@ def test_a_threshold_that_the_precision_cannot_hold_selects_nothing():
     assert predicted_positive(np.array([0, 1]), 0.5).tolist() == [False, True]
 
 
-@pytest.mark.parametrize(("y_true", "pos_label"), [(list("nnnnyyy"), None), ([1, 1, 1, 1, 0, 0, 0], 0)])
-def test_other_labels(y_true, pos_label):
-    assert threshold_at_fpr(y_true, TIED, 0.25, pos_label=pos_label) == 0.6
-    assert tpr_at_fpr(y_true, TIED, 0.25, pos_label=pos_label) == 2 / 3
-
-
 def test_equal_scores_put_the_threshold_above_them_and_leave_the_rate_undefined():
-    assert threshold_at_fpr([0, 1, 0], [0.5, 0.5, 0.5]) == np.nextafter(0.5, 1)
-    with pytest.warns(
-        UndefinedMetricWarning, match="`tpr_at_fpr` is undefined and set to NaN: all scores are 0.5"
-    ):
-        assert np.isnan(tpr_at_fpr([0, 1, 0], [0.5, 0.5, 0.5]))
+    assert threshold_at_fpr([0, 1, 0], [0.5] * 3) == np.nextafter(0.5, 1)
+    told = "`tpr_at_fpr` is undefined and set to NaN: all scores are 0.5"
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        assert np.isnan(tpr_at_fpr([0, 1, 0], [0.5] * 3))
 
 
 @settings(deadline=None, max_examples=200)
@@ -252,27 +247,17 @@ def test_whether_metrics_keep_a_budget():
 
 def test_metrics_at_a_selection_rate_and_at_k_rows_by_hand():
     # At 0.6 group a has its 0.9 and one 0.8, of two negatives and two positives; b an 0.8 and its 0.6.
-    expected = {
-        "threshold": 0.6,
-        "fpr": 2 / 5,
-        "tpr": 2 / 3,
-        "selection_rate": 0.5,
-        "fpr_ratio": (1 / 3) / (1 / 2),
-        "fnr_ratio": 0.0,
-        "tpr_ratio": 0.5,
-        "selection_rate_ratio": 1.0,
-    }
+    expected = {"threshold": 0.6, "fpr": 2 / 5, "tpr": 2 / 3, "selection_rate": 0.5}
+    expected |= dict(zip(RATIO_NAMES, [(1 / 3) / (1 / 2), 0.0, 0.5, 1.0], strict=True))
     found = evaluate(POSITIVE, SCORES, sensitive_features=GROUPS, budget=("selection_rate", 0.5))
     assert found == expected
     assert list(found) == list(expected)
-    best = evaluate(POSITIVE, SCORES, sensitive_features=GROUPS, budget=Budget("top_k", 4))
+    four = {"sensitive_features": GROUPS, "budget": ("top_k", 4)}
+    best = evaluate(POSITIVE, SCORES, **four)
     assert best == expected | {"selected": 4.0}
     assert list(best)[3:6] == ["selection_rate", "selected", "fpr_ratio"]
-    table = by_group(POSITIVE, SCORES, sensitive_features=GROUPS, budget=("top_k", 4))
-    assert table["selection_rate"].tolist() == [0.5, 0.5]
-    weighed = evaluate(
-        POSITIVE, SCORES, sensitive_features=GROUPS, budget=["top_k", 4], sample_weight=[5, *[1] * 7]
-    )
+    assert by_group(POSITIVE, SCORES, **four)["selection_rate"].tolist() == [0.5, 0.5]
+    weighed = evaluate(POSITIVE, SCORES, **four, sample_weight=[5, *[1] * 7])
     assert (weighed["selected"], weighed["selection_rate"]) == (4.0, 8 / 12)
 
 
@@ -283,19 +268,22 @@ def rows(seed=0, n=1500, weighted=False):
     return positive, scores, codes, rng.gamma(3.0, size=n) if weighted else None
 
 
+def measured(positive, scores, codes, kind=None, limit=None, **settings):
+    """Measure two groups, with intervals if there are weights or draws."""
+    budget = None if kind is None else Budget(kind, limit)
+    return measure(positive, scores, codes, ["a", "b"], budget=budget, random_state=0, **settings)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_false_positive_budget_is_max_fpr_and_a_threshold_one_that_is_given(weighted):
     positive, scores, codes, weights = rows(weighted=weighted)
-    options = {"sensitive_features": codes, "sample_weight": weights, "n_boot": 50, "random_state": 0}
+    groups, drawn = {"sensitive_features": codes, "sample_weight": weights}, {"n_boot": 50, "random_state": 0}
     for peer, budget in (({"max_fpr": 0.1}, ("fpr", 0.1)), ({"threshold": 1.0}, ("threshold", 1))):
-        found = evaluate(positive, scores, budget=budget, **options)
-        assert found == evaluate(positive, scores, **peer, **options)
+        found = evaluate(positive, scores, budget=budget, **groups, **drawn)
+        assert found == evaluate(positive, scores, **peer, **groups, **drawn)
         assert list(found)[:4] == ["threshold", "fpr", "tpr", "fpr_ratio"]
-        tables = [
-            by_group(positive, scores, sensitive_features=codes, sample_weight=weights, **settings)
-            for settings in (peer, {"budget": budget})
-        ]
-        assert tables[0].equals(tables[1])
+        one, other = (by_group(positive, scores, **groups, **given) for given in (peer, {"budget": budget}))
+        assert one.equals(other)
 
 
 @pytest.mark.parametrize("budget", [("selection_rate", 0.1), ("top_k", 5), ("threshold", 0.5)])
@@ -305,36 +293,26 @@ def test_a_budget_and_a_threshold_are_one_too_many(budget):
             function(POSITIVE, SCORES, sensitive_features=GROUPS, budget=budget, threshold=0.7)
 
 
-def test_a_threshold_from_other_rows_is_measured_against_the_budget():
+@pytest.mark.parametrize(("kind", "limit", "kept"), [("selection_rate", 0.2, 1.0), ("top_k", 300, 2.0)])
+def test_a_threshold_from_other_rows_is_measured_against_the_budget(kind, limit, kept):
     positive, scores, codes, _ = rows()
-    for budget, kept in ((Budget("selection_rate", 0.2), 1.0), (Budget("top_k", 300), 2.0)):
-        own, _ = measure(positive, scores, codes, ["a", "b"], budget=budget)
-        assert budget.kept(own)
-        same, _ = measure(positive, scores, codes, ["a", "b"], budget=budget, threshold=own["threshold"])
-        assert same == own
-        lower, _ = measure(positive, scores, codes, ["a", "b"], budget=budget, threshold=0.5)
-        assert not budget.kept(lower)
-        higher, _ = measure(positive, scores, codes, ["a", "b"], budget=budget, threshold=2.0)
-        assert higher["selection_rate"] == (scores >= 2.0).mean() < kept
-        assert budget.kept(higher)
-
-
-@pytest.mark.parametrize("budget", [("selection_rate", 0.2), ("top_k", 300)])
-def test_equal_weights_are_no_weights_to_the_last_bit(budget):
-    positive, scores, codes, _ = rows()
-    options = {"sensitive_features": codes, "budget": budget, "n_boot": 50, "random_state": 0}
-    plain = evaluate(positive, scores, **options)
-    assert evaluate(positive, scores, sample_weight=np.full(len(scores), 0.3), **options) == plain
+    found, _ = measured(positive, scores, codes, kind, limit)
+    assert Budget(kind, limit).kept(found)
+    for threshold, keeps in ((found["threshold"], True), (0.5, False), (2.0, True)):
+        other, _ = measured(positive, scores, codes, kind, limit, threshold=threshold)
+        assert Budget(kind, limit).kept(other) is keeps
+        assert other["selection_rate"] == (scores >= threshold).mean()
+        assert (other == found) is (threshold == found["threshold"])
+    assert other["selection_rate"] < kept
 
 
 def test_whole_weights_are_repeated_rows():
     positive, scores, codes, _ = rows(n=200)
     weights = np.random.default_rng(0).integers(0, 4, 200)
     repeated = [np.repeat(column, weights) for column in (positive, scores, codes)]
-    weighted = evaluate(
-        positive, scores, sensitive_features=codes, sample_weight=weights, budget=("selection_rate", 0.2)
-    )
-    assert weighted == evaluate(*repeated[:2], sensitive_features=repeated[2], budget=("selection_rate", 0.2))
+    budget = {"budget": ("selection_rate", 0.2)}
+    weighted = evaluate(positive, scores, sensitive_features=codes, sample_weight=weights, **budget)
+    assert weighted == evaluate(*repeated[:2], sensitive_features=repeated[2], **budget)
 
 
 def test_scores_that_are_all_equal_keep_no_budget():
@@ -348,10 +326,7 @@ def test_scores_that_are_all_equal_keep_no_budget():
 
 
 def test_the_rate_of_a_budget_has_exact_limits_and_the_count_none():
-    positive, scores, codes, _ = rows()
-    found, reasons = measure(
-        positive, scores, codes, ["a", "b"], budget=Budget("top_k", 150), n_boot=100, random_state=0
-    )
+    found, reasons = measured(*rows()[:3], "top_k", 150, n_boot=100)
     assert reasons == []
     peer = binomtest(150, 1500).proportion_ci(0.95)
     ends = (found["selection_rate_low"], found["selection_rate_high"])
@@ -359,9 +334,7 @@ def test_the_rate_of_a_budget_has_exact_limits_and_the_count_none():
     assert not {"selected_low", "selected_high"} & set(found)
     for name in ("threshold", "fpr", "tpr", *RATIO_NAMES):
         assert found[f"{name}_low"] < found[name] < found[f"{name}_high"]
-    share, _ = measure(
-        positive, scores, codes, ["a", "b"], budget=Budget("selection_rate", 0.1), n_boot=100, random_state=0
-    )
+    share, _ = measured(*rows()[:3], "selection_rate", 0.1, n_boot=100)
     assert share == {name: value for name, value in found.items() if name != "selected"}
 
 
@@ -370,18 +343,9 @@ def test_where_positives_weigh_nearly_nothing_a_selection_rate_is_a_false_positi
     rng = np.random.default_rng(0)
     positive, codes = np.arange(1200) >= 1000, np.arange(1200) % 2
     scores = rng.normal(size=1200) + 0.3 * codes - 100.0 * positive
-    weights = np.where(positive, 2.0**-40, 1.0)
-    options = {"sample_weight": weights, "n_boot": 200}
-    by_rows, _ = measure(
-        positive,
-        scores,
-        codes,
-        ["a", "b"],
-        budget=Budget("selection_rate", 0.1003),
-        random_state=0,
-        **options,
-    )
-    by_negatives, _ = measure(positive, scores, codes, ["a", "b"], max_fpr=0.1003, random_state=0, **options)
+    options = {"sample_weight": np.where(positive, 2.0**-40, 1.0), "n_boot": 200}
+    by_rows, _ = measured(positive, scores, codes, "selection_rate", 0.1003, **options)
+    by_negatives, _ = measured(positive, scores, codes, "fpr", 0.1003, **options)
     assert by_negatives["fpr"] == pytest.approx(0.1)
     for end in ("", "_low", "_high"):
         assert by_rows[f"threshold{end}"] == by_negatives[f"threshold{end}"]
@@ -390,34 +354,22 @@ def test_where_positives_weigh_nearly_nothing_a_selection_rate_is_a_false_positi
         assert by_rows[f"fpr_ratio{end}"] == pytest.approx(by_negatives[f"fpr_ratio{end}"], rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("budget", "told"),
-    [
-        (Budget("selection_rate", 0.05), "a selection rate of at most 5 %"),
-        (Budget("top_k", 3), "the 3 rows of highest score"),
-        (Budget("top_k", 80), "the 80 rows of highest score"),
-    ],
-)
-def test_too_few_rows_cannot_tell_a_threshold(budget, told):
-    positive, scores, codes, _ = rows(n=71)
-    found, reasons = measure(positive, scores, codes, ["a", "b"], budget=budget, n_boot=50, random_state=0)
-    assert reasons[-1] == (
-        f"Only `selection_rate` has an interval: 71 rows are too few to estimate the threshold of {told}."
-    )
-    assert {name for name in found if name.endswith("_low") and not np.isnan(found[name])} == {
-        "selection_rate_low"
-    }
-    _, reasons = measure(*rows(n=90)[:3], ["a", "b"], budget=Budget("top_k", 30), n_boot=50, random_state=0)
+@pytest.mark.parametrize(("kind", "limit"), [("selection_rate", 0.05), ("top_k", 3), ("top_k", 80)])
+def test_too_few_rows_cannot_tell_a_threshold(kind, limit):
+    found, reasons = measured(*rows(n=71)[:3], kind, limit, n_boot=50)
+    told = f"71 rows are too few to estimate the threshold of {Budget(kind, limit)}."
+    assert reasons[-1] == f"Only `selection_rate` has an interval: {told}"
+    ends = {name for name in found if name.endswith("_low") and not np.isnan(found[name])}
+    assert ends == {"selection_rate_low"}
+    _, reasons = measured(*rows(n=90)[:3], "top_k", 30, n_boot=50)
     assert not any("Only" in reason for reason in reasons)
 
 
 def test_weighted_rows_are_too_few_by_their_effective_number_but_k_rows_as_they_are():
-    positive, scores, codes, weights = rows(n=90, weighted=True)
-    options = {"sample_weight": weights, "n_boot": 50, "random_state": 0}
-    share = Budget("selection_rate", 4 / 90)
-    _, reasons = measure(positive, scores, codes, ["a", "b"], budget=share, **options)
+    *drawn, weights = rows(n=90, weighted=True)
+    _, reasons = measured(*drawn, "selection_rate", 4 / 90, n_boot=50, sample_weight=weights)
     assert any("rows by effective number are too few" in reason for reason in reasons)
-    _, reasons = measure(positive, scores, codes, ["a", "b"], budget=Budget("top_k", 4), **options)
+    _, reasons = measured(*drawn, "top_k", 4, n_boot=50, sample_weight=weights)
     assert not any("too few to tell" in reason for reason in reasons)
 
 
@@ -435,26 +387,15 @@ def test_intervals_hold_the_truth_of_the_population(budget, weighted):
         return (norm.sf(threshold - shift) + norm.sf(threshold - shift - 0.5)) / 2
 
     truth = brentq(lambda at: 0.7 * rate(at, 0) + 0.3 * rate(at, 1.5) - 0.1, 0, 5)
-    truths = {
-        "threshold": truth,
-        "fpr": rate(truth, 0),
-        "tpr": rate(truth, 1.5),
-        "tpr_ratio": norm.sf(truth - 1.5) / norm.sf(truth - 2.0),
-    }
+    truths = {"threshold": truth, "fpr": rate(truth, 0), "tpr": rate(truth, 1.5)}
+    truths["tpr_ratio"] = norm.sf(truth - 1.5) / norm.sf(truth - 2.0)
     rng, held = np.random.default_rng(0), dict.fromkeys(truths, 0)
+    options = {"budget": budget, "n_boot": 200, "random_state": rng}
     for _ in range(150):
         positive, codes = rng.random(600) < 0.3, rng.integers(0, 2, 600)
         scores = rng.normal(size=600) + 1.5 * positive + 0.5 * codes
-        found, _ = measure(
-            positive,
-            scores,
-            codes,
-            ["a", "b"],
-            budget=budget,
-            n_boot=200,
-            random_state=rng,
-            sample_weight=rng.uniform(0.5, 4.5, 600) if weighted else None,
-        )
+        weights = rng.uniform(0.5, 4.5, 600) if weighted else None
+        found, _ = measure(positive, scores, codes, ["a", "b"], sample_weight=weights, **options)
         for name, value in truths.items():
             held[name] += found[f"{name}_low"] <= value <= found[f"{name}_high"]
     for name, count in held.items():
