@@ -67,6 +67,17 @@ def test_every_package_has_its_place():
     assert there == set(ORDER)
 
 
+def test_the_map_names_every_package_in_its_order_and_modules_that_there_are():
+    text = (ROOT.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (root modules|`[a-z/]+`) \| [^|]+ \|([^|]*)\|$", text, re.MULTILINE)
+    places = {name.strip("`").rstrip("/"): re.findall(r"`(\w+)`", modules) for name, modules in rows}
+    assert [name for name in places if "/" not in name] == ["root modules", *ORDER]
+    assert {f"valuation/{path.parent.name}" for path in ROOT.glob("valuation/*/__init__.py")} <= set(places)
+    for name, modules in places.items():
+        folder = ROOT if name == "root modules" else ROOT / name
+        assert [module for module in modules if not (folder / f"{module}.py").exists()] == [], name
+
+
 def test_imports_go_with_the_data_and_by_public_names():
     for path in MODULES:
         package, inside = package_of(name_of(path)), path.relative_to(ROOT).parts[:-1]
