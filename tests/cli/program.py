@@ -7,9 +7,18 @@ from typer.testing import CliRunner
 from fado.cli._app import build_app
 
 
-def run(*words, code=0):
-    """Run a command, which must end with a code; one that refuses says so in one sentence."""
-    done = CliRunner().invoke(build_app(), [str(word) for word in words], env={"COLUMNS": "200"})
+def run(*words, code=0, **options):
+    """Run a command, which must end with a code; one that refuses says so in one sentence.
+
+    Options may be given by keyword, several entries of one as a list or a tuple.
+    """
+    command, *rest = words
+    given = []
+    for name, entries in options.items():
+        for entry in entries if isinstance(entries, list | tuple) else [entries]:
+            given += [f"--{name.replace('_', '-')}", entry]
+    words = [str(word) for word in (command, *given, *rest)]
+    done = CliRunner().invoke(build_app(), words, env={"COLUMNS": "200"})
     assert done.exit_code == code, done.output
     assert code != 2 or len(re.findall("^(?:error|Usage): ", done.stderr, re.MULTILINE)) == 1, done.stderr
     assert "Traceback" not in done.stderr

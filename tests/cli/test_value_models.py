@@ -26,10 +26,9 @@ ATTRIBUTES = ("--protected", "sex", "--protected", "age >= 50")
 
 
 def train(folder, *more, code=0):
-    return run(
-        "value", folder / "old.parquet", "--target", "default", *ATTRIBUTES, "--drop", "id", "--bags", 5,
-        "--out", folder / "values.parquet", "--models", folder / "models", *more, code=code,
-    )  # fmt: skip
+    options = {"target": "default", "drop": "id", "bags": 5, "models": folder / "models"}
+    out = folder / "values.parquet"
+    return run("value", folder / "old.parquet", *ATTRIBUTES, *more, **options, out=out, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +98,10 @@ def test_labels_and_attributes_that_are_known_are_used(folder, valuator):
 
 
 def test_values_of_new_rows_go_on_to_other_commands(folder):
-    out = folder / "labelled.parquet"
-    value(folder, "--target", "default", out=out.name)
-    run(
-        "sample", folder / "new.parquet", "--target", "default", "--protected", "sex",
-        "--intervention", "uaps", "--values", out, "--alpha", 0.5, "--out", folder / "sampled.parquet",
-    )  # fmt: skip
+    value(folder, "--target", "default", out="labelled.parquet")
+    options = {"target": "default", "protected": "sex", "intervention": "uaps", "alpha": 0.5}
+    options |= {"values": folder / "labelled.parquet", "out": folder / "sampled.parquet"}
+    run("sample", folder / "new.parquet", **options)
 
 
 def test_the_table_that_the_models_learnt_from_is_refused(folder):
@@ -129,63 +126,44 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
         ("--protected town", "learnt no protected attribute 'town', which `--protected` names"),
         ("--protected colour", "colour"),
         ("--out values.txt", "`--out` must end in"),
+        ("--out models/values.parquet", "are one inside the other: name another place for one"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(folder, more, message):
+def test_options_that_do_not_fit_are_refused(folder, monkeypatch, more, message):
+    monkeypatch.chdir(folder)
     result = value(folder, *more.split(), code=2)
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_values_are_not_written_among_the_models(folder):
-    assert (
-        "are one inside the other: name another place for one"
-        in value(folder, out="models/values.parquet", code=2).stderr
-    )
     assert not (folder / "models" / "values.parquet").exists()
 
 
-def test_a_column_that_models_see_must_be_there(folder):
-    NEW.drop(columns="town").to_parquet(folder / "narrow.parquet")
-    assert (
-        "no column 'town', which the model learnt from" in value(folder, data="narrow.parquet", code=2).stderr
-    )
-
-
-def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
+def test_damaged_and_foreign_inputs_are_refused(folder, tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "notes.txt").write_text("mine")
     NEW.to_parquet(tmp_path / "new.parquet")
+    NEW.drop(columns="town").to_parquet(folder / "narrow.parquet")
     assert "There is no saved set of models" in value(tmp_path, code=2).stderr
     assert "it is not a directory" in value(tmp_path, models="new.parquet", code=2).stderr
     assert (tmp_path / "models" / "notes.txt").read_text() == "mine"
+    narrow = value(folder, data="narrow.parquet", code=2)
+    assert "no column 'town', which the model learnt from" in narrow.stderr
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("--valuator influence", "`--models` is for `--valuator oob` or `inbag`, not for 'influence'"),
-        ("--models none/models", "does not exist: create it first"),
-        ("--from values.parquet", "fits no models: leave out"),
+        ("--protected sex", "Missing option '--target'"),
+        ("--target default", "Missing option '--protected'"),
+        (
+            "--target default --protected sex --valuator influence",
+            "`--models` is for `--valuator oob` or `inbag`, not for 'influence'",
+        ),
+        ("--target default --protected sex --models none/models", "does not exist: create it first"),
+        ("--target default --protected sex --from values.parquet", "fits no models: leave out"),
     ],
 )
-def test_models_are_kept_only_where_there_are_any(folder, tmp_path, more, message, monkeypatch):
+def test_models_are_kept_only_where_they_can_be_trained(folder, tmp_path, more, message, monkeypatch):
     monkeypatch.chdir(folder)
-    words = (
-        "value",
-        "old.parquet",
-        "--target",
-        "default",
-        "--protected",
-        "sex",
-        "--models",
-        tmp_path / "fresh",
-    )
-    assert message in run(*words, "--out", tmp_path / "v.parquet", *more.split(), code=2).stderr
+    options = {"models": tmp_path / "fresh", "out": tmp_path / "v.parquet", "code": 2}
+    assert message in run("value", "old.parquet", *more.split(), **options).stderr
     assert not (tmp_path / "fresh").exists()
-
-
-def test_labels_are_needed_where_models_are_to_be_trained(folder, tmp_path):
-    words = ("value", folder / "new.parquet", "--out", tmp_path / "v.parquet")
-    assert "Missing option '--target'" in run(*words, "--models", tmp_path / "m", code=2).stderr
-    assert "Missing option '--protected'" in run(*words, "--target", "default", code=2).stderr

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.program import run
+from tests.cli.program import refusal, run
 
 from fado import OutOfBagEntropy, TreeInfluence, Valuation
 from fado.metrics import RATIO_NAMES
@@ -29,13 +29,6 @@ def frame():
 
 
 @pytest.fixture
-def data(frame, tmp_path):
-    path = tmp_path / "data.parquet"
-    frame.to_parquet(path)
-    return path
-
-
-@pytest.fixture
 def seen():
     """Register stand-ins that note what they were handed: of effects on a ratio, and of plain effects."""
     notes = {}
@@ -47,18 +40,15 @@ def seen():
         def __init__(
             self, performance="tpr_at_fpr", fairness="fpr_ratio", n_bags=5, random_state=None, n_jobs=None
         ):
-            self.performance = performance
-            self.fairness = fairness
-            self.n_bags = n_bags
-            self.random_state = random_state
-            self.n_jobs = n_jobs
+            self.performance, self.fairness = performance, fairness
+            self.n_bags, self.random_state, self.n_jobs = n_bags, random_state, n_jobs
 
         def _value(self, problem, validation, seed):
-            notes["settings"] = self.get_params()
-            notes["problem"] = problem
+            notes.update(settings=self.get_params(), problem=problem)
             effects = np.where(problem.labels.is_positive, 0.001, -0.0005)
-            values = {own.name: effects if own.name == "y" else -effects for own in problem.variables}
-            meanings = {name: self.performance if name == "y" else self.fairness for name in values}
+            names = [variable.name for variable in problem.variables]
+            values = {name: effects if name == "y" else -effects for name in names}
+            meanings = {name: self.performance if name == "y" else self.fairness for name in names}
             scales = {name: ScaleOfValues(f"effect on {metric}") for name, metric in meanings.items()}
             return Valuation.from_values(values, scales=scales)
 
@@ -69,134 +59,113 @@ def seen():
 
         def _value(self, problem, validation, seed):
             notes["problem"] = problem
-            values = {own.name: np.linspace(-1, 1, problem.n_rows) for own in problem.variables}
+            values = {variable.name: np.linspace(-1, 1, problem.n_rows) for variable in problem.variables}
             values["y"][:3] = np.nan
             return Valuation.from_values(values)
 
     return notes
 
 
-def value(data, out, *more, protected=("sex",), code=0):
-    attributes = [word for name in protected for word in ("--protected", name)]
-    return run("value", data, "--target", "default", *attributes, "--out", out, *more, code=code)
+@pytest.fixture
+def value(tmp_path):
+    """Value a table, or a file; what is written is `v.parquet`, or what `out` names, in `tmp_path`."""
+
+    def run_it(table, valuator, *more, out="v.parquet", code=0):
+        if isinstance(table, pd.DataFrame):
+            table.to_parquet(tmp_path / "data.parquet")
+            table = tmp_path / "data.parquet"
+        more = more if valuator is None else ("--valuator", valuator, *more)
+        roles = {"target": "default", "protected": "sex"}
+        return run("value", table, *more, out=tmp_path / out, **roles, code=code)
+
+    return run_it
 
 
-def check_sentence(result, sentence):
-    assert result.stderr == f"error: {sentence}\n"
-
-
-def test_entropy_out_of_bag_is_the_default(frame, data, tmp_path):
-    out = tmp_path / "v.parquet"
+def test_entropy_out_of_bag_is_the_default(frame, value, tmp_path):
     model = OutOfBagEntropy(random_state=0, z_exclude={"sex": ["sex"]})
-    expected = model.fit(
-        frame.drop(columns=["id", "default"]), frame["default"], sensitive_features={"sex": frame["sex"]}
-    ).valuation_
-    for more in ([], ["--valuator", "oob"]):
-        result = value(data, out, *more)
-        assert "bags 10, positive 1, seed 0." in result.stdout
-        pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
-    value(data, out, "--valuator", "inbag")
-    assert Valuation.load(out).provenance.algorithm == "in-bag"
+    X, z = frame.drop(columns=["id", "default"]), {"sex": frame["sex"]}
+    expected = model.fit(X, frame["default"], sensitive_features=z).valuation_.values
+    for valuator in (None, "oob"):
+        assert "bags 10, positive 1, seed 0." in value(frame, valuator).stdout
+        found = Valuation.load(tmp_path / "v.parquet").values
+        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    value(frame, "inbag")
+    assert Valuation.load(tmp_path / "v.parquet").provenance.algorithm == "in-bag"
 
 
-def test_only_settings_that_were_given_are_passed(seen, data, tmp_path):
-    out = tmp_path / "v.parquet"
-    first = value(data, out, "--valuator", "stand-in")
-    assert (seen["settings"]["n_bags"], seen["settings"]["fairness"]) == (5, "fpr_ratio")
-    assert seen["settings"]["performance"] == "tpr_at_fpr"
-    assert (
-        "Settings: valuator stand-in, ratio fpr_ratio, performance tpr_at_fpr, bags 5,\n"
-        "  positive 1, seed 0.\n" in first.stdout
-    )
-    more = ["--ratio", "tpr_ratio", "--performance", "log_loss", "--bags", 3, "--seed", 7, "--jobs", 1]
-    value(data, out, "--valuator", "stand-in", *more)
-    assert seen["settings"] == {
-        "fairness": "tpr_ratio",
-        "performance": "log_loss",
-        "n_bags": 3,
-        "random_state": 7,
-        "n_jobs": 1,
-    }
-
-
-def test_every_ratio_is_offered(seen, data, tmp_path):
+def test_only_settings_that_were_given_are_passed(seen, frame, value):
+    first = value(frame, "stand-in")
+    assert seen["settings"]["n_bags"] == 5
+    assert (seen["settings"]["fairness"], seen["settings"]["performance"]) == ("fpr_ratio", "tpr_at_fpr")
+    told = "Settings: valuator stand-in, ratio fpr_ratio, performance tpr_at_fpr, bags 5, positive 1, seed 0."
+    assert told in " ".join(first.stdout.split())
+    more = ["--performance", "log_loss", "--bags", 3, "--seed", 7, "--jobs", 1]
+    given = {"performance": "log_loss", "n_bags": 3, "random_state": 7, "n_jobs": 1}
     for ratio in RATIO_NAMES:
-        value(data, tmp_path / "v.parquet", "--valuator", "stand-in", "--ratio", ratio)
-        assert seen["settings"]["fairness"] == ratio
-    words = ("--valuator", "stand-in", "--ratio", "gini")
-    assert "fnr_ratio" in value(data, tmp_path / "v.parquet", *words, code=2).stderr
+        value(frame, "stand-in", "--ratio", ratio, *more)
+        assert seen["settings"] == given | {"fairness": ratio}
+    assert "fnr_ratio" in value(frame, "stand-in", "--ratio", "gini", code=2).stderr
 
 
 @pytest.mark.parametrize(
-    ("more", "valuator", "why"),
+    ("valuator", "option", "why"),
     [
-        ("--ratio fpr_ratio", "oob", "measures no ratio"),
-        ("--valuator inbag --ratio fpr_ratio", "inbag", "measures no ratio"),
-        ("--valuator plain --ratio fpr_ratio", "plain", "measures no ratio"),
-        ("--performance accuracy", "oob", "measures no performance"),
-        ("--valuator inbag --bags 5", "inbag", "has no bags"),
-        ("--valuator plain --bags 5", "plain", "has no bags"),
-        ("--valuator stand-in --exclude age", "stand-in", "has no models of attributes"),
+        (None, "--ratio fpr_ratio", "measures no ratio"),
+        ("inbag", "--ratio fpr_ratio", "measures no ratio"),
+        ("plain", "--ratio fpr_ratio", "measures no ratio"),
+        (None, "--performance accuracy", "measures no performance"),
+        ("inbag", "--bags 5", "has no bags"),
+        ("plain", "--bags 5", "has no bags"),
+        ("stand-in", "--exclude age", "has no models of attributes"),
     ],
 )
-def test_options_of_other_methods_are_refused_before_anything_is_read(seen, tmp_path, more, valuator, why):
-    *_, option, _ = words = more.split()
-    refused = value(tmp_path / "nothing is read.csv", tmp_path / "v.parquet", *words, code=2)
-    check_sentence(refused, f"`{option}` is not for `--valuator {valuator}`, which {why}: leave it out.")
+def test_options_of_other_methods_are_refused_before_anything_is_read(seen, value, valuator, option, why):
+    words = option.split()
+    told = f"`{words[0]}` is not for `--valuator {valuator or 'oob'}`, which {why}: leave it out."
+    assert refusal(value("nothing is read.csv", valuator, *words, code=2)) == told
 
 
-def test_an_unknown_valuator_is_refused(tmp_path):
+def test_an_unknown_valuator_is_refused(value):
     names = " or ".join(map(repr, valuator_names()))
-    refused = value(tmp_path / "nothing is read.csv", tmp_path / "v.parquet", "--valuator", "magic", code=2)
-    check_sentence(refused, f"`--valuator` must be {names}, got 'magic'.")
+    told = refusal(value("nothing is read.csv", "magic", code=2))
+    assert told == f"`--valuator` must be {names}, got 'magic'."
 
 
-LABELS = [
-    # labels of the rows, the option, the label that must be positive
-    ([0, 0, 0, 1], [], 1),
-    ([0, 0, 0, 1], ["--positive", 1], 1),
-    ([0, 0, 0, 1], ["--positive", 0], 0),
-    (["bad", "good", "good", "good"], ["--positive", "bad"], "bad"),
-    ([1, 2, 3, 3], ["--positive", 2], 2),
-    (["a", "b", "c", "c"], ["--positive", "c"], "c"),
-]
-
-
-@pytest.mark.parametrize(("labels", "more", "positive"), LABELS)
-def test_the_positive_label_is_the_valuators(seen, frame, tmp_path, labels, more, positive):
+@pytest.mark.parametrize(
+    ("labels", "more", "positive"),
+    [
+        ([0, 0, 0, 1], [], 1),
+        ([0, 0, 0, 1], ["--positive", 1], 1),
+        ([0, 0, 0, 1], ["--positive", 0], 0),
+        (["bad", "good", "good", "good"], ["--positive", "bad"], "bad"),
+        ([1, 2, 3, 3], ["--positive", 2], 2),
+        (["a", "b", "c", "c"], ["--positive", "c"], "c"),
+    ],
+)
+def test_the_positive_label_is_the_valuators(seen, frame, value, tmp_path, labels, more, positive):
     frame["default"] = np.tile(labels, N // 4)
-    frame.to_parquet(tmp_path / "d.parquet")
-    out = tmp_path / "v.parquet"
-    value(tmp_path / "d.parquet", out, "--valuator", "stand-in", *more)
+    value(frame, "stand-in", *more)
     expected = (frame["default"] == positive).to_numpy()
+    values = tmp_path / "v.parquet"
     np.testing.assert_array_equal(seen["problem"].labels.is_positive, expected)
-    np.testing.assert_array_equal(Valuation.load(out)["y"] > 0, expected)
-    if len(set(labels)) > 2:
-        return  # which samplers refuse
-    sampled = run(
-        *("sample", tmp_path / "d.parquet", "--values", out, "--target", "default", "--protected", "sex"),
-        *("--alpha", 0.5, *(more or ["--positive", 1]), "--out", tmp_path / "train.parquet"),
-    )
+    np.testing.assert_array_equal(Valuation.load(values)["y"] > 0, expected)
+    if len(set(labels)) > 2:  # which samplers refuse
+        value(frame, "plain", *more)
+        assert seen["problem"].labels.classes == tuple(sorted(set(labels)))  # it measures no ratio
+        return
+    roles = {"target": "default", "protected": "sex", "values": values, "alpha": 0.5}
+    more = more or ["--positive", 1]
+    sampled = run("sample", tmp_path / "data.parquet", *more, **roles, out=tmp_path / "train.parquet")
     assert "label" not in sampled.stderr  # no word of others
 
 
-def test_a_method_without_a_ratio_gets_the_target_as_it_is(seen, frame, tmp_path):
-    frame["default"] = np.tile([1, 2, 3, 3], N // 4)
-    frame.to_parquet(tmp_path / "d.parquet")
-    value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain", "--positive", 2)
-    assert seen["problem"].labels.classes == (1, 2, 3)
-
-
-def test_missing_labels_are_not_taken_for_negatives(seen, frame, tmp_path):
+def test_missing_labels_are_not_taken_for_negatives(seen, frame, value):
     frame["default"] = np.tile(["a", "b", None, "c"], N // 4)
-    frame.to_parquet(tmp_path / "d.parquet")
-    words = ("--valuator", "stand-in", "--positive", "a")
-    assert "60 missing" in value(tmp_path / "d.parquet", tmp_path / "v.parquet", *words, code=2).stderr
+    assert "60 missing" in value(frame, "stand-in", "--positive", "a", code=2).stderr
 
 
-def test_effects_are_told_by_group_and_label_with_their_sums(seen, data, tmp_path):
-    result = value(data, tmp_path / "v.parquet", "--valuator", "stand-in", "--drop", "id")
-    lines = result.stdout.splitlines()
+def test_effects_are_told_by_group_and_label_with_their_sums(seen, frame, value):
+    lines = value(frame, "stand-in", "--drop", "id").stdout.splitlines()
     assert max(len(line) for line in lines[:-1]) <= 80
     first = lines.index("Protected attribute sex: values for the target, quartiles per 1,000 rows")
     assert lines[first + 2].split() == ["group", "label", "rows", "share", "sum", "25%", "50%", "75%"]
@@ -215,91 +184,61 @@ def test_effects_are_told_by_group_and_label_with_their_sums(seen, data, tmp_pat
     assert "Columns that are not features: id" in lines
 
 
-def test_effects_of_weighted_rows_are_summed_by_weight(seen, frame, tmp_path):
+def test_effects_of_weighted_rows_are_summed_by_weight(seen, frame, value):
     frame["survey"] = np.where(frame["default"] == 1, 3, 1)
-    frame.to_parquet(tmp_path / "d.parquet")
-    result = value(
-        tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "stand-in", "--weight", "survey"
-    )
+    result = value(frame, "stand-in", "--weight", "survey")
     # 60 positives of weight 3 and 180 others of weight 1 make 360; 40 of the positives are men
     # at a mean of 1 a positive weighs 2
     assert re.search(r"m +1 +40 +0\.333 +\+0\.080 ", result.stdout)
-    said = " ".join(result.stdout.split())
-    assert "minus the sum of their values times their weights, scaled to a mean of 1." in said
+    told = " ".join(result.stdout.split())
+    assert "minus the sum of their values times their weights, scaled to a mean of 1." in told
 
 
-def test_rows_without_value_and_labels_of_many_classes(seen, frame, tmp_path):
+def test_rows_without_value_and_labels_of_many_classes(seen, frame, value):
     frame["default"] = np.tile(["a", "b", "c", "c"], N // 4)
-    frame.to_parquet(tmp_path / "d.parquet")
-    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain")
-    assert re.search(r"^ *m +c +80 ", result.stdout, re.MULTILINE)
-    assert "quartiles per row" in result.stdout
-    assert "Rows without a value: 3 for the target\n" in result.stdout
-    named = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain", "--positive", "a")
-    assert re.search(r"^ *m +not a +120 ", named.stdout, re.MULTILINE)
+    printed = value(frame, "plain").stdout
+    assert re.search(r"^ *m +c +80 ", printed, re.MULTILINE)
+    assert "quartiles per row" in printed
+    assert "Rows without a value: 3 for the target\n" in printed
+    assert re.search(r"^ *m +not a +120 ", value(frame, "plain", "--positive", "a").stdout, re.MULTILINE)
     frame["default"] = np.arange(N)
-    frame.to_parquet(tmp_path / "d.parquet")
-    continuous = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain")
-    assert re.search(r"^ *m +any +160 ", continuous.stdout, re.MULTILINE)
+    assert re.search(r"^ *m +any +160 ", value(frame, "plain").stdout, re.MULTILINE)
 
 
-def test_effects_serve_every_other_command(seen, data, tmp_path):
-    out = tmp_path / "v.csv"
-    value(data, out, "--valuator", "stand-in")
-    common = [data, "--values", out, "--target", "default", "--protected", "sex"]
-    for command, more, name in (
+def test_effects_serve_every_other_command(seen, frame, value, tmp_path):
+    value(frame, "stand-in", out="v.csv")
+    common = {"values": tmp_path / "v.csv", "target": "default", "protected": "sex"}
+    for command, more, out in (
         ("sample", ["--alpha", 0.5], "train.parquet"),
         ("reweigh", ["--alpha", 0.5], "weights.parquet"),
         ("explore", [], "page.html"),
     ):
-        run(command, *common, *more, "--out", tmp_path / name)
+        run(command, tmp_path / "data.parquet", *more, **common, out=tmp_path / out)
 
 
-@pytest.fixture
-def loans(tmp_path):
-    """Give loans of which some of the old, in one region, are labelled as defaults by mistake."""
-    rng = np.random.default_rng(1)
-    n_rows = 3_000
+def test_influence_equals_the_librarys(tmp_path):
+    """Of loans, of which some of the old, in one region, are labelled as defaults by mistake."""
+    rng, n_rows = np.random.default_rng(1), 3_000
     old = rng.random(n_rows) < 0.4
     region, score = rng.normal(size=n_rows) + old, rng.normal(size=n_rows)
     wrong = old & (region > 1.8)
-    default = (score + rng.normal(size=n_rows) > 1) | wrong
-    frame = pd.DataFrame({"region": region, "score": score, "old": old, "default": default.astype(int)})
-    frame.to_parquet(tmp_path / "loans.parquet")
-    return frame, wrong
-
-
-def test_influence_equals_the_librarys(loans, tmp_path):
-    frame, wrong = loans
-    out = tmp_path / "v.parquet"
-    words = [
-        "value",
-        tmp_path / "loans.parquet",
-        "--target",
-        "default",
-        "--protected",
-        "old",
-        "--drop",
-        "old",
-    ]
-    words += ["--valuator", "influence", "--bags", 3]
-    result = run(*words, "--ratio", "fpr_ratio", "--seed", 5, "--out", out)
-    valuator = TreeInfluence(n_bags=3, random_state=5)
-    X = frame[["region", "score"]]
-    expected = valuator.fit(X, frame["default"], sensitive_features={"old": frame["old"]}).valuation_
-    made = Valuation.load(out)
-    pd.testing.assert_frame_equal(made.values, expected.values, check_exact=True)
+    default = ((score + rng.normal(size=n_rows) > 1) | wrong).astype(int)
+    X = pd.DataFrame({"region": region, "score": score})
+    X.assign(old=old, default=default).to_parquet(tmp_path / "loans.parquet")
+    roles = {"target": "default", "protected": "old", "drop": "old", "valuator": "influence", "bags": 3}
+    settings = {"ratio": "fpr_ratio", "seed": 5, "out": tmp_path / "v.parquet"}
+    lines = run("value", tmp_path / "loans.parquet", **roles, **settings).stdout.splitlines()
+    expected = TreeInfluence(n_bags=3, random_state=5).fit(X, default, sensitive_features={"old": old})
+    made = Valuation.load(tmp_path / "v.parquet")
+    pd.testing.assert_frame_equal(made.values, expected.valuation_.values, check_exact=True)
     assert made["old"][wrong].mean() < made["old"][~wrong].mean()
-    lines = result.stdout.splitlines()
     assert "Values for old: effect of the row's weight on fpr_ratio." in lines
-    mistaken = frame["old"] & (frame["default"] == 1)
+    mistaken = old & (default == 1)
     at = next(number for number, line in enumerate(lines) if "values for old, quartiles" in line)
     cell = next(line.split() for line in lines[at:] if line.split()[:2] == ["True", "1"])
     assert cell[2] == f"{mistaken.sum():,}"
     assert float(cell[4]) == pytest.approx(made["old"][mistaken].sum(), abs=0.0005)
 
-    run(*words, "--positive", 0, "--out", tmp_path / "w.csv")
-    other = TreeInfluence(n_bags=3, random_state=0).fit(
-        X, frame["default"] == 0, sensitive_features={"old": frame["old"]}
-    )
+    run("value", tmp_path / "loans.parquet", **roles, positive=0, out=tmp_path / "w.csv")
+    other = TreeInfluence(n_bags=3, random_state=0).fit(X, default == 0, sensitive_features={"old": old})
     np.testing.assert_allclose(Valuation.load(tmp_path / "w.csv")["old"], other.valuation_["old"], rtol=1e-12)
