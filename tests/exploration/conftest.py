@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,21 +8,32 @@ from lightgbm import LGBMClassifier
 from fado import OutOfBagEntropy, Valuation, explore
 
 
-def made_up_valuation(n_rows, names, seed=0, digits=2):
+class Case(NamedTuple):
+    """A table with its values, to be explored without retraining."""
+
+    X: Any
+    y: Any
+    z: Any
+    valuation: Any = None
+
+    def seen(self, **settings):
+        given = {"sensitive_features": self.z, "valuation": self.valuation, "retrain": 0}
+        return explore(self.X, self.y, **given | settings)
+
+    def part(self, attribute=0, **settings):
+        return self.seen(**settings).to_dict()["attributes"][attribute]
+
+
+def made_up(n_rows, names, seed=0):
     """Values with many ties, standard errors and agreement, that no model made."""
     rng = np.random.default_rng(seed)
     variables = ["y", *names]
 
     def draw(scale=1.0):
-        return {name: np.round(scale * rng.random(n_rows), digits) for name in variables}
+        return {name: np.round(scale * rng.random(n_rows), 2) for name in variables}
 
     counts = {name: np.full(n_rows, 2) for name in variables}
     return Valuation(draw(), draw(0.1), counts, draw())
-
-
-@pytest.fixture(scope="session")
-def made_up():
-    return made_up_valuation
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +53,7 @@ def small():
     origin.iloc[:5] = "c"
     y = pd.Series(np.where(rng.random(n_rows) < np.where(sex == "f", 0.2, 0.45), "yes", "no"), name="loan")
     protected = {"sex": sex, "origin": origin}
-    return SimpleNamespace(X=X, y=y, z=protected, valuation=made_up_valuation(n_rows, protected))
+    return Case(X, y, protected, made_up(n_rows, protected))
 
 
 @pytest.fixture(scope="session")
@@ -66,14 +77,14 @@ def planted():
     y = np.where(flipped, ~y, y)
     models = LGBMClassifier(n_estimators=35, learning_rate=0.25, reg_lambda=2.0, colsample_bytree=0.65)
     valuator = OutOfBagEntropy(models, n_bags=5, random_state=0).fit(X, y, sensitive_features="sex")
-    return SimpleNamespace(X=X, y=y, z="sex", sex=sex, valuation=valuator.valuation_)
+    return Case(X, y, "sex", valuator.valuation_)
 
 
 @pytest.fixture(scope="session")
 def seen_small(small):
-    return explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
+    return small.seen()
 
 
 @pytest.fixture(scope="session")
 def seen_planted(planted):
-    return explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
+    return planted.seen()

@@ -7,19 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from tests.exploration.conftest import Case, made_up
 
-from fado import Valuation, explore
+from fado import Valuation
 from fado.exploration._columns import _Held, _reliance
 
 
-def columns_of(seen, attribute=0):
-    return seen.to_dict()["attributes"][attribute]["columns"]
-
-
-def answer_of(seen):
-    return next(
-        one["sentence"] for one in seen.to_dict()["attributes"][0]["answers"] if one["id"] == "giveaway"
-    )
+def columns_of(*case, **settings):
+    """Give the part about columns, and what the page answers first about them."""
+    part = Case(*case).part(**settings)
+    return part["columns"], next(one["sentence"] for one in part["answers"] if one["id"] == "giveaway")
 
 
 def table(n_rows, seed, strength):
@@ -33,27 +30,26 @@ def table(n_rows, seed, strength):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_text_of_random_days_reveals_nothing_and_a_true_proxy_is_named(made_up, seed):
+def test_a_text_of_random_days_reveals_nothing_and_a_true_proxy_is_named(seed):
     X, y, sex = table(3000, seed, 0.3)
-    seen = explore(X, y, sensitive_features={"sex": sex}, valuation=made_up(3000, ["sex"]), retrain=0)
-    part = columns_of(seen)
+    part, answer = columns_of(X, y, {"sex": sex}, made_up(3000, ["sex"]))
     rows = {row["name"]: row["reveals"] for row in part["columns"]}
     assert [name for name, one in rows.items() if one["clear"]] == ["club"]
     assert rows["club"]["share"] - rows["club"]["margin"] > 0
     assert part["sentence"].startswith("“club” (")
     assert " reveals sex most (in brackets: the share of the uncertainty about the group" in part["sentence"]
-    assert part["sentence"] in answer_of(seen)
-    assert "day" not in answer_of(seen)
+    assert part["sentence"] in answer
+    assert "day" not in answer
     assert "gain" not in json.dumps(part)
 
 
-def test_where_the_group_cannot_be_told_no_column_is_named(made_up):
+def test_where_the_group_cannot_be_told_no_column_is_named():
     X, y, sex = table(3000, 5, 0.0)
-    seen = explore(X, y, sensitive_features={"sex": sex}, valuation=made_up(3000, ["sex"]), retrain=0)
-    part = columns_of(seen)
+    part, answer = columns_of(X, y, {"sex": sex}, made_up(3000, ["sex"]))
     assert part["sentence"].startswith("Models do not predict sex from the columns beyond chance")
     assert all(row["reveals"] == {"share": None, "margin": None, "clear": False} for row in part["columns"])
-    assert not any(f"“{name}”" in answer_of(seen) for name in X)
+    assert answer.startswith("“sex” is not clearly predicted from the features and the target: an AUC of 0.")
+    assert not any(f"“{name}”" in answer for name in X)
 
 
 def test_a_perfect_proxy_has_all_of_the_uncertainty():
@@ -62,9 +58,7 @@ def test_a_perfect_proxy_has_all_of_the_uncertainty():
     sex = rng.choice(["f", "m"], 4000, p=[0.2, 0.8])
     X = pd.DataFrame({"club": np.where(sex == "f", "choir", "rowing"), "noise": rng.normal(size=4000)})
     values = Valuation.from_probabilities(rng.random(4000), {"sex": rng.random(4000)})
-    part = columns_of(
-        explore(X, rng.random(4000) < 0.4, sensitive_features={"sex": sex}, valuation=values, retrain=0)
-    )
+    part, _ = columns_of(X, rng.random(4000) < 0.4, {"sex": sex}, values)
     assert part["columns"][0]["name"] == "club"
     assert part["columns"][0]["reveals"]["share"] == pytest.approx(1, abs=0.05)
 
@@ -86,45 +80,37 @@ def test_shares_are_those_worked_out_by_hand():
 
 
 def test_a_column_kept_from_the_models_comes_last_and_is_marked(small):
-    frame = small.X.assign(sex=small.z["sex"])
-    part = columns_of(explore(frame, small.y, sensitive_features="sex", valuation=small.valuation, retrain=0))
+    part, _ = columns_of(small.X.assign(sex=small.z["sex"]), small.y, "sex", small.valuation)
     assert part["columns"][-1]["name"] == "sex"
     assert part["columns"][-1]["left_out"]
     assert part["columns"][-1]["reveals"]["share"] is None
 
 
-def test_a_number_is_revealed_by_the_column_it_follows(made_up):
+def test_a_number_is_revealed_by_the_column_it_follows():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(1500, 3)), columns=["a", "b", "c"])
     z = np.where(np.arange(1500) % 50 == 0, np.nan, X["b"] + 0.3 * rng.normal(size=1500))
-    values = made_up(1500, ["z"])
-    seen = explore(X, X["a"] > 0, sensitive_features={"z": z}, valuation=values, retrain=0)
-    assert columns_of(seen)["sentence"].startswith("“b” (")
+    part, _ = columns_of(X, X["a"] > 0, {"z": z}, made_up(1500, ["z"]))
+    assert part["sentence"].startswith("“b” (")
 
 
 def test_a_matrix_without_columns_is_explored_without_them(small):
     X = csr_matrix(small.X[["age", "kids"]].to_numpy(dtype=float))
     values = Valuation.from_probabilities(np.linspace(0, 1, 600), {"sex": np.linspace(1, 0, 600)})
-    part = columns_of(
-        explore(X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
-    )
+    part, _ = columns_of(X, small.y, {"sex": small.z["sex"]}, values)
     assert (part["columns"], part["drawn"]) == ([], [])
 
 
-def test_of_many_columns_those_that_are_clear_are_drawn(made_up):
+def test_of_many_columns_those_that_are_clear_are_drawn():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 125)), columns=[f"c{j}" for j in range(125)])
-    z, y = np.where(X["c99"] > 0, "f", "m"), X["c7"] > 0
-    part = columns_of(explore(X, y, sensitive_features={"z": z}, valuation=made_up(300, ["z"]), retrain=0))
+    part, _ = columns_of(X, X["c7"] > 0, {"z": np.where(X["c99"] > 0, "f", "m")}, made_up(300, ["z"]))
     assert len(part["columns"]) == 126  # and the target
     assert part["columns"][0]["name"] == "c99"
     assert {part["columns"][place]["name"] for place in part["drawn"]} == {"c99", "c7"}
 
 
-def test_workers_change_no_bit(made_up):
+def test_workers_change_no_bit():
     X, y, sex = table(1000, 0, 0.5)
-    values = made_up(1000, ["sex"])
-    one, two = (
-        explore(X, y, sensitive_features={"sex": sex}, valuation=values, retrain=0, n_jobs=n) for n in (1, 2)
-    )
-    assert columns_of(one) == columns_of(two)
+    one, two = (columns_of(X, y, {"sex": sex}, made_up(1000, ["sex"]), n_jobs=n) for n in (1, 2))
+    assert one == two
