@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
-from fado import InBagEntropy, OutOfBagEntropy, Valuation
+from fado import InBagEntropy, OutOfBagEntropy
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=40), "b": RNG.normal(size=40)})
@@ -168,14 +168,6 @@ def test_probabilities_that_are_none_are_refused(estimator, message):
 def test_predictions_that_are_no_numbers_are_refused(estimator, message):
     with pytest.raises(RuntimeError, match=message):
         fit(estimators=[LogisticRegression(), estimator], z=RNG.normal(size=40), n_jobs=1)
-
-
-@pytest.mark.parametrize(
-    "p", [[0.5, np.nan], [0.5, np.inf], [0.5, -0.1], [[0.5, 0.5], [0.5, 0.4]], [[1.0], [1.0]]]
-)
-def test_the_users_own_probabilities_must_be_some(p):
-    with pytest.raises(ValueError, match="The probabilities of 'z' must"):
-        Valuation.from_probabilities([0.5, 0.5], {"z": p})
 
 
 @pytest.mark.filterwarnings("ignore:.*a class with one member:UserWarning")
