@@ -14,14 +14,7 @@ from lightgbm import LGBMClassifier
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.engine import LightGBMEngine, Task, engine_class
-from fado.engine._bins import (
-    DenseColumns,
-    SparseColumns,
-    bin_columns,
-    binning,
-    fitting,
-    subset,
-)
+from fado.engine._bins import DenseColumns, SparseColumns, bin_columns, binning, fitting, subset
 from fado.tabular import Table, column_from, variable_from
 
 N = 800
@@ -68,33 +61,32 @@ def test_default_models_of_the_same_rows_are_the_same(form):
     assert sparse.metadata["split_gains"]["shares"] == dense.metadata["split_gains"]["shares"]
 
 
-@pytest.mark.parametrize(
-    "valuator", [OutOfBagEntropy(n_bags=5, random_state=0), InBagEntropy(random_state=0)]
-)
-def test_numbers_gaps_and_flags_too(valuator):
-    for X in (NUMBERS, COUNTS > 0):
-        sparse = valuator.fit(scipy.sparse.csr_matrix(X), SIGNAL, sensitive_features=Z).valuation_.values
-        dense = valuator.fit(X, SIGNAL, sensitive_features=Z).valuation_.values
-        np.testing.assert_array_equal(sparse, dense)
+@pytest.mark.parametrize("valuator", [OutOfBagEntropy(n_bags=5), InBagEntropy()], ids=str)
+@pytest.mark.parametrize("X", [NUMBERS, COUNTS > 0], ids=["numbers and gaps", "flags"])
+def test_values_of_a_number_are_the_same(valuator, X):
+    valuator.set_params(random_state=0)
+    sparse = valuator.fit(scipy.sparse.csr_matrix(X), SIGNAL, sensitive_features=Z).valuation_.values
+    dense = valuator.fit(X, SIGNAL, sensitive_features=Z).valuation_.values
+    np.testing.assert_array_equal(sparse, dense)
 
 
 @pytest.mark.parametrize("by_content", [False, True])
 @pytest.mark.parametrize("parameters", [{}, {"colsample_bytree": 0.4}], ids=["all columns", "columns drawn"])
 def test_models_and_all_that_they_say_are_the_same(by_content, parameters):
     tables = Table.from_input(NUMBERS), Table.from_input(scipy.sparse.csr_matrix(NUMBERS))
+    others = Table.from_input(NUMBERS[OUT]), Table.from_input(scipy.sparse.csc_matrix(NUMBERS[OUT]))
     estimator = LGBMClassifier(n_estimators=15, **parameters)
-    other = Table.from_input(NUMBERS[OUT]), Table.from_input(scipy.sparse.csc_matrix(NUMBERS[OUT]))
-    found = []
-    for table, theirs in zip(tables, other, strict=True):
+    results = []
+    for table, other in zip(tables, others, strict=True):
         assert engine_class(estimator, table) is LightGBMEngine
         engine = LightGBMEngine(table, THREE, by_content=by_content)
         model = engine.fit(Task(estimator, SEEING, IN, 7, OUT))
-        again = Task(estimator, SEEING, IN, 7, theirs, scored_target=THREE.labels[OUT])
+        again = engine.fit(Task(estimator, SEEING, IN, 7, other, scored_target=THREE.labels[OUT]))
         assert model.gains[4] == 0
-        found.append([model.scores, model.gains, model.score(IN), engine.fit(again).scores])
-        for rows in other:  # either model takes either form
+        results.append([model.scores, model.gains, model.score(IN), again.scores])
+        for rows in others:  # either model takes either form
             np.testing.assert_allclose(model.score(rows, THREE.labels[OUT]), model.scores, rtol=1e-12)
-    for dense, sparse in zip(*found, strict=True):
+    for dense, sparse in zip(*results, strict=True):
         np.testing.assert_array_equal(sparse, dense)
 
 
@@ -120,7 +112,7 @@ def test_a_very_wide_matrix_is_never_dense():
     assert peak < rows * n_columns * 8 / 5
 
 
-def test_the_users_own_matrix_is_left_as_it_is():
+def test_the_matrix_of_the_user_is_left_as_it_is():
     X = with_explicit_zeros(COUNTS).tocsr()
     stored = X.nnz
     LightGBMEngine(Table.from_input(X), by_content=True)
@@ -173,12 +165,9 @@ def test_subsets_of_a_table_that_many_threads_binned_name_one_thread():
     assert part.params["num_threads"] == 1
 
 
-def test_binning_alone_may_use_every_thread():
+def test_binning_alone_may_use_every_thread_and_beside_a_fit_one():
     with binning(8) as threads:
         assert threads == 8
-
-
-def test_binning_beside_a_fit_uses_one_thread():
     with fitting(), binning(8) as threads:
         assert threads == 1
 

@@ -1,5 +1,6 @@
 """What every engine promises, over both."""
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from fado.engine import LightGBMEngine, SklearnEngine, Task, engine_class
+from fado.engine import LightGBMEngine, SklearnEngine, Task, engine_class, scorer_from
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Table, column_from, variable_from
 
@@ -80,26 +81,34 @@ def target_at(rows):
     return TARGET.labels[rows]
 
 
+def through_json(scorer):
+    plain, content = scorer.parts()
+    return scorer_from(json.loads(json.dumps(plain)), content)
+
+
+def assert_near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 @every_engine
 @pytest.mark.parametrize("name", VARIABLES)
 @pytest.mark.parametrize("scored", [None, OUT])
 def test_scores_of_rows_handed_over_anew_equal_those_of_the_fit(kind, name, scored):
-    learnt = VARIABLES[name]
-    model = make(kind).fit(task_for(kind, learnt, scored=scored))
-    rows = IN if scored is None else scored
+    learnt, engine = VARIABLES[name], make(kind)
+    model = engine.fit(task_for(kind, learnt, scored=scored))
+    rows, others = (IN, OUT) if scored is None else (OUT, IN)
     assert model.scores.dtype == np.float64
     assert len(model.scores) == len(rows)
     again = Table.from_input(FRAME.iloc[rows])  # it reads the levels for itself
-    for found in (
-        model.score(rows),
-        model.score(again, target_at(rows)),
-        model.score(TABLE.take(rows), target_at(rows)),
-    ):
-        np.testing.assert_allclose(found, model.scores, rtol=1e-12, atol=1e-12)
-    other = IN if scored is not None else OUT
-    np.testing.assert_allclose(
-        model.score(other), model.score(TABLE.take(other), target_at(other)), rtol=1e-12, atol=1e-12
-    )
+    assert_near(model.score(rows), model.scores)
+    for table in (again, TABLE.take(rows)):
+        assert_near(model.score(table, target_at(rows)), model.scores)
+    assert_near(model.score(others), model.score(TABLE.take(others), target_at(others)))
+    if scored is not None:
+        tasks = [task_for(kind, learnt, scored=again, scored_target=target_at(rows)) for _ in range(2)]
+        engine.prepare(tasks)
+        for task in tasks:
+            np.testing.assert_array_equal(engine.fit(task).scores, model.scores)
 
 
 @every_engine
@@ -113,29 +122,20 @@ def test_rows_are_scored_with_other_labels_as_if_they_had_them(kind, target, lea
     assert bool(np.abs(expected - model.scores).max() > 0.1) is learnt.sees_target
 
 
-@every_engine
-@pytest.mark.parametrize("name", VARIABLES)
-def test_another_table_is_scored_like_rows_of_the_first(kind, name):
-    learnt = VARIABLES[name]
-    engine, other = make(kind), Table.from_input(FRAME.iloc[OUT])
-    expected = engine.fit(task_for(kind, learnt)).scores
-    tasks = [task_for(kind, learnt, scored=other, scored_target=target_at(OUT)) for _ in range(2)]
-    engine.prepare(tasks)
-    for task in tasks:
-        np.testing.assert_array_equal(engine.fit(task).scores, expected)
-
-
 @each_engine
 @pytest.mark.parametrize(("code", "n_classes"), [(0, 2), (1, 2), (2, 3)])
 def test_rows_of_one_class_make_a_model_that_is_certain_of_it(kind, code, n_classes):
     learnt = TARGET if n_classes == 2 else THREE
     rows = np.flatnonzero(learnt.labels == code).astype(np.int32)
     model = make(kind).fit(task_for(kind, learnt, rows))
+    scorer = through_json(model.detach())
+    assert scorer.schema is None
     expected = np.eye(n_classes)[code]
     for scores, n_rows in (
         (model.scores, len(OUT)),
         (model.score(IN), len(IN)),
         (model.score(TABLE), N),
+        (scorer.score(TABLE), N),
         (make(kind).fit(task_for(kind, learnt, rows, scored=None)).scores, len(rows)),
     ):
         np.testing.assert_array_equal(scores, np.repeat(expected[None], n_rows, axis=0))
@@ -144,90 +144,66 @@ def test_rows_of_one_class_make_a_model_that_is_certain_of_it(kind, code, n_clas
 
 
 @each_engine
-def test_a_class_that_the_rows_lack_has_probability_zero(kind):
-    rows = IN[THREE.labels[IN] != 1]
-    scores = make(kind).fit(task_for(kind, THREE, rows)).scores
-    assert (scores[:, 1] == 0).all()
-    np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-12)
-
-
-@each_engine
-def test_weights_of_two_equal_rows_that_stand_there_twice(kind):
-    """With few leaves: LightGBM guesses the rows of small ones from their weights."""
-    few = {"num_leaves": 5, "min_child_samples": 1} if kind == "lightgbm" else {"max_depth": 3}
-    estimator = estimator_for(kind, NUMBER, **few)
-    twice = RNG.random(len(IN)) < 0.3
-    engine = make(kind, Table.from_input(FRAME[["number", "gaps", "count"]]))
-    scores = engine.fit(Task(estimator, NUMBER, IN, 7, OUT, weights=1.0 + twice)).scores
-    repeated = engine.fit(Task(estimator, NUMBER, np.sort(np.append(IN, IN[twice])), 7, OUT)).scores
-    np.testing.assert_allclose(scores, repeated, rtol=0, atol=1e-9)
-    assert np.abs(scores - engine.fit(Task(estimator, NUMBER, IN, 7, OUT)).scores).max() > 0.01
+@pytest.mark.parametrize("absent", [0, 1])
+def test_a_class_that_the_rows_lack_has_probability_zero(kind, absent):
+    model = make(kind).fit(task_for(kind, THREE, IN[THREE.labels[IN] != absent]))
+    assert (model.scores[:, absent] == 0).all()
+    np.testing.assert_allclose(model.scores.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_array_equal(through_json(model.detach()).score(TABLE), model.score(TABLE))
 
 
 @every_engine
-def test_columns_are_found_by_name(kind):
+def test_columns_are_found_by_name_and_a_level_that_was_not_there_is_missing(kind):
     model = make(kind).fit(task_for(kind, TARGET))
     shuffled = FRAME[["kind", "flag", "text", "gaps", "number", "count"]].assign(more=1).iloc[OUT]
-    scores = model.score(Table.from_input(shuffled))
-    np.testing.assert_allclose(scores, model.scores, rtol=0, atol=1e-12)
+    unseen, missing = (Table.from_input(FRAME.assign(text=text)) for text in ("mauve", None))
+    for scorer in (model, through_json(model.detach())):
+        assert_near(scorer.score(Table.from_input(shuffled)), model.scores)
+        np.testing.assert_array_equal(scorer.score(unseen), scorer.score(missing))
 
 
 @every_engine
-def test_a_column_that_is_not_there_is_named(kind):
-    model = make(kind).fit(task_for(kind, TARGET))
-    lacking = Table.from_input(FRAME.rename(columns={"number": "numbers"}))
+def test_a_table_that_does_not_fit_is_refused(kind):
+    lacking = FRAME.rename(columns={"number": "numbers"})
     expected = r"The table has no column 'number', which the model learnt from; did you mean 'numbers'\?"
     with pytest.raises(ValueError, match=expected):
-        model.score(lacking)
-    with pytest.raises(ValueError, match="no column 'number'"):
-        make(kind).fit(task_for(kind, TARGET, scored=lacking))
-    with pytest.raises(ValueError, match="The table has 2 columns, and the model learnt from 6"):
-        model.score(Table.from_input(np.zeros((3, 2))))
+        make(kind).fit(task_for(kind, TARGET, scored=Table.from_input(lacking)))
+    model = make(kind).fit(task_for(kind, TARGET))
+    for table, sentence in (
+        (lacking, expected),
+        (np.zeros((3, 2)), "The table has 2 columns, and the model learnt from 6"),
+        (FRAME.assign(number="one"), "Column 'number' holds text, but .* learnt from numbers: convert it"),
+        (FRAME.assign(text=1), "Column 'text' holds numbers, but the model learnt from text"),
+    ):
+        for scorer in (model, through_json(model.detach())):
+            with pytest.raises(ValueError, match=sentence):
+                scorer.score(Table.from_input(table))
 
 
 @every_engine
 def test_a_column_that_the_model_does_not_see_may_lack(kind):
     engine, other = make(kind), Table.from_input(FRAME.drop(columns=["count", "text"]).iloc[OUT])
     model = engine.fit(task_for(kind, BLIND, scored=other))
-    np.testing.assert_allclose(model.score(other), model.scores, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(model.score(OUT), model.scores, rtol=0, atol=1e-12)
+    assert_near(model.score(other), model.scores)
+    assert_near(model.score(OUT), model.scores)
+    scorer = through_json(model.detach())
+    np.testing.assert_array_equal(scorer.score(other), model.score(other))
+    another_kind = Table.from_input(FRAME.assign(text=1.0).iloc[OUT])  # in a column that is not looked at
+    np.testing.assert_array_equal(scorer.score(another_kind), model.score(other))
     with pytest.raises(ValueError, match="no column 'count'"):  # the same table, for who sees it
         engine.fit(task_for(kind, TARGET, scored=other))
 
 
-@every_engine
-def test_a_level_that_was_not_there_is_missing(kind):
-    model = make(kind).fit(task_for(kind, TARGET))
-    unseen, missing = FRAME.assign(text="mauve"), FRAME.assign(text=None)
-    np.testing.assert_array_equal(
-        model.score(Table.from_input(unseen)), model.score(Table.from_input(missing))
-    )
-
-
-@every_engine
-def test_text_in_place_of_numbers_is_refused(kind):
-    model = make(kind).fit(task_for(kind, TARGET))
-    expected = "Column 'number' holds text, but the model learnt from numbers: convert it"
-    with pytest.raises(ValueError, match=expected):
-        model.score(Table.from_input(FRAME.assign(number="one")))
-    with pytest.raises(ValueError, match="Column 'text' holds numbers, but the model learnt from text"):
-        model.score(Table.from_input(FRAME.assign(text=1)))
-
-
 @each_engine
-def test_arrays_are_taken_by_position(kind):
-    X = FRAME[["number", "gaps"]].to_numpy()
+def test_arrays_are_taken_by_position_and_names_may_be_shared(kind):
+    frame = FRAME[["number", "gaps"]]
+    X = frame.to_numpy()
     model = make(kind, Table.from_input(X)).fit(task_for(kind, TARGET))
-    named = Table.from_input(FRAME[["number", "gaps"]].iloc[OUT])
-    np.testing.assert_allclose(model.score(Table.from_input(X[OUT])), model.scores, atol=1e-12)
-    np.testing.assert_allclose(model.score(named), model.scores, atol=1e-12)
-
-
-@each_engine
-def test_columns_that_share_a_name(kind):
+    assert_near(model.score(Table.from_input(X[OUT])), model.scores)
+    assert_near(model.score(Table.from_input(frame.iloc[OUT])), model.scores)
     twins = FRAME[["number", "gaps", "count"]].set_axis(["a", "a", "b"], axis=1)
     model = make(kind, Table.from_input(twins)).fit(task_for(kind, TARGET))
-    np.testing.assert_allclose(model.score(Table.from_input(twins.iloc[OUT])), model.scores, atol=1e-12)
+    assert_near(model.score(Table.from_input(twins.iloc[OUT])), model.scores)
     with pytest.raises(ValueError, match="Column 'a' appears more than once"):
         model.score(Table.from_input(twins.iloc[OUT, ::-1]))
 
@@ -235,10 +211,11 @@ def test_columns_that_share_a_name(kind):
 @each_engine
 def test_models_that_see_the_target_need_it(kind):
     model = make(kind).fit(task_for(kind, PROTECTED))
-    with pytest.raises(ValueError, match="The models of 'z' see the target: pass its labels"):
-        model.score(TABLE)
-    with pytest.raises(ValueError, match="`target` must have one label per row, got 1 for 600 rows"):
-        model.score(TABLE, np.zeros(1, dtype=int))
+    for scorer, subject in ((model, "models of 'z' see"), (through_json(model.detach()), "model sees")):
+        with pytest.raises(ValueError, match=f"The {subject} the target: pass its labels"):
+            scorer.score(TABLE)
+        with pytest.raises(ValueError, match="must have one label per row, got 1 for 600 rows"):
+            scorer.score(TABLE, np.zeros(1, dtype=int))
     with pytest.raises(ValueError, match="models of 'z' see the target, but the engine was given none"):
         make(kind, target=None).fit(task_for(kind, PROTECTED))
 
@@ -249,13 +226,12 @@ def test_pickled_engines_and_models_score_the_same(kind, prepared):
     engine, task = make(kind), task_for(kind, PROTECTED)
     if prepared:
         engine.prepare([task])
-    expected = engine.fit(task)
-    sent = pickle.loads(pickle.dumps(engine)).fit(task)
-    np.testing.assert_array_equal(sent.scores, expected.scores)
-    kept = pickle.loads(pickle.dumps(expected))
-    np.testing.assert_array_equal(kept.scores, expected.scores)
-    np.testing.assert_array_equal(kept.score(OUT), expected.score(OUT))
-    np.testing.assert_array_equal(kept.score(TABLE, target_at(slice(None))), expected.score(np.arange(N)))
+    model = engine.fit(task)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(engine)).fit(task).scores, model.scores)
+    kept = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(kept.scores, model.scores)
+    np.testing.assert_array_equal(kept.score(OUT), model.score(OUT))
+    np.testing.assert_array_equal(kept.score(TABLE, TARGET.labels), model.score(np.arange(N)))
 
 
 @pytest.mark.parametrize("kind", [name for name in SETTINGS if name != "lightgbm"])  # which draws nothing

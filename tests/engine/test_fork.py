@@ -71,31 +71,24 @@ assert np.array_equal(in_child(lambda: model).score(rows), model.scores)
 """
 
 
-def run(code):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", START + code],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("code", [AFTER_OUR_FIT, AFTER_THE_USERS_FIT], ids=["ours", "users"])
-def test_a_forked_child_gives_the_same_values(code):
-    run(code)
-
-
-def test_a_forked_child_uses_its_parents_engines_and_models():
-    run(WITH_THE_PARENTS_MODELS)
-
-
-def test_a_child_of_a_process_that_is_fitting_does_not_wait_for_it():
-    run("""
+WHILE_FITTING = """
 from fado.engine._bins import binning, fitting
 with fitting(), binning(1):
     found = in_child(lambda: value(OutOfBagEntropy, 2))
 with binning(2):  # the parent's threads would wait here
     assert np.array_equal(in_child(lambda: value(OutOfBagEntropy, 2)), found)
-""")
+"""
+
+CASES = {
+    "after a fit of ours": AFTER_OUR_FIT,
+    "after a fit of the user": AFTER_THE_USERS_FIT,
+    "with the parent's models": WITH_THE_PARENTS_MODELS,
+    "while the parent fits": WHILE_FITTING,
+}
+
+
+@pytest.mark.parametrize("code", CASES.values(), ids=CASES)
+def test_a_forked_child_gives_the_same_and_does_not_wait(code):
+    command = [sys.executable, "-W", "ignore", "-c", START + code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -1,12 +1,14 @@
 """The LightGBM engine gives what the estimators themselves would give, fit by fit."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from scipy.stats import spearmanr
+from sklearn.base import clone
 
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.tabular import Table, Variable, column_from, variable_from
@@ -26,6 +28,11 @@ def labels_of(X, n_classes=2):
     return np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
 
 
+AMOUNT = np.nansum(COARSE[:, :3], axis=1) + RNG.random(N)
+COLOURS = pd.DataFrame({"colour": RNG.choice(["red", "green", "blue", "grey"], N), "x": COARSE[:, 0]})
+GREEN = (COLOURS["colour"].isin(["green", "grey"]) ^ (RNG.random(N) < 0.2)).to_numpy(dtype=int)
+
+
 def learn(y, **about):
     found = variable_from(column_from("y", y))
     return Variable("y", found.kind, found.labels, found.classes, **about)
@@ -35,63 +42,62 @@ def fit(estimator, X, y, rows=IN, scored=OUT, **about):
     return LightGBMEngine(Table.from_input(X)).fit(Task(estimator, learn(y), rows, 0, scored, **about))
 
 
-def own_scores(estimator, X, y, rows=IN, scored=OUT, **fitting):
-    """The scores through the estimator's own fit and predict_proba."""
-    model = LGBMClassifier(**{**estimator.get_params(), "verbosity": -1, "n_jobs": 1})
-    model.fit(X[rows], y[rows], **fitting)
-    return model.predict_proba(X[scored])
+def assert_equals_the_estimator(estimator, X, y, rows=IN, scored=OUT, weights=None):
+    model = fit(estimator, X, y, rows, scored, weights=weights)
+    expected = peer_scores(estimator, X, y, rows, rows if scored is None else scored, weights)
+    np.testing.assert_allclose(model.scores, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        model.score(rows if scored is None else scored), expected, rtol=1e-9, atol=1e-9
+    )
+    assert model.n_trees == estimator.n_estimators
 
 
-SETTINGS = [
-    {},
-    {"n_classes": 4},
-    {"num_leaves": 7, "learning_rate": 0.3, "min_child_samples": 5},
-    {"subsample": 0.7, "subsample_freq": 1, "random_state": 4},
-    {"colsample_bytree": 0.5, "random_state": 4},
-    {"reg_alpha": 1.0, "reg_lambda": 2.0, "max_depth": 3, "min_split_gain": 0.1},
-    {"boosting_type": "goss", "random_state": 1},
-    {"scale_pos_weight": 5.0},
-]
+def peer_scores(estimator, X, y, rows=IN, scored=OUT, weights=None):
+    """The scores through `fit` and `predict` of the estimator."""
+    model = clone(estimator).set_params(verbosity=-1, n_jobs=1)
+    take = X.astype({"colour": "category"}).iloc if X is COLOURS else X
+    model.fit(take[rows], y[rows], sample_weight=weights)
+    return (model.predict if isinstance(model, LGBMRegressor) else model.predict_proba)(take[scored])
 
 
-@pytest.mark.parametrize("parameters", SETTINGS)
-def test_equals_the_estimators_own_fit_where_bins_coincide(parameters):
-    parameters = {"random_state": 0} | parameters
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"n_classes": 4},
+        {"num_leaves": 7, "learning_rate": 0.3, "min_child_samples": 5},
+        {"subsample": 0.7, "subsample_freq": 1},
+        {"colsample_bytree": 0.5},
+        {"reg_alpha": 1.0, "reg_lambda": 2.0, "max_depth": 3, "min_split_gain": 0.1},
+        {"boosting_type": "goss"},
+        {"scale_pos_weight": 5.0},
+    ],
+)
+def test_equals_the_estimator_where_bins_coincide(parameters):
     y = labels_of(COARSE, parameters.pop("n_classes", 2))
-    estimator = LGBMClassifier(n_estimators=20, **parameters)
-    model = fit(estimator, COARSE, y)
-    expected = own_scores(estimator, COARSE, y)
-    np.testing.assert_allclose(model.scores, expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(model.score(OUT), expected, rtol=0, atol=1e-9)
-    assert model.n_trees == 20
+    assert_equals_the_estimator(LGBMClassifier(n_estimators=20, random_state=4, **parameters), COARSE, y)
 
 
 @pytest.mark.parametrize("least_rows", [1, 20, 60])
 def test_columns_that_cannot_be_split_are_not_drawn(least_rows):
     rare = (np.arange(N) % 60 == 0).astype(float)  # 50 rows, some 40 in a bag
     X = np.column_stack([COARSE, np.ones(N), np.full(N, np.nan), rare])
-    y = labels_of(COARSE)
-    estimator = LGBMClassifier(
+    drawn = LGBMClassifier(
         n_estimators=20, colsample_bytree=0.5, min_child_samples=least_rows, random_state=4
     )
-    np.testing.assert_allclose(fit(estimator, X, y).scores, own_scores(estimator, X, y), rtol=0, atol=1e-9)
+    assert_equals_the_estimator(drawn, X, labels_of(COARSE))
 
 
-def test_equals_the_estimators_own_fit_with_weights_and_repeated_rows():
-    y, weights = labels_of(COARSE), RNG.random(len(IN))
-    estimator = LGBMClassifier(n_estimators=20, random_state=0)
-    expected = own_scores(estimator, COARSE, y, sample_weight=weights)
-    found = fit(estimator, COARSE, y, weights=weights).scores
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-    repeated = np.sort(RNG.choice(IN, 4000)).astype(np.int32)
-    expected = own_scores(estimator, COARSE, y, repeated)
-    np.testing.assert_allclose(fit(estimator, COARSE, y, repeated).scores, expected, rtol=0, atol=1e-9)
+def test_equals_the_estimator_with_weights_and_repeated_rows():
+    y, estimator = labels_of(COARSE), LGBMClassifier(n_estimators=20, random_state=0)
+    assert_equals_the_estimator(estimator, COARSE, y, weights=RNG.random(len(IN)))
+    assert_equals_the_estimator(estimator, COARSE, y, np.sort(RNG.choice(IN, 4000)).astype(np.int32))
 
 
 def test_differs_by_binning_alone_on_fine_numbers():
     y = labels_of(FINE)
     estimator = LGBMClassifier(n_estimators=30, random_state=0)
-    found, expected = fit(estimator, FINE, y).scores, own_scores(estimator, FINE, y)
+    found, expected = fit(estimator, FINE, y).scores, peer_scores(estimator, FINE, y)
     assert np.abs(found - expected).mean() < 0.05
     assert spearmanr(found[:, 1], expected[:, 1])[0] > 0.95
 
@@ -109,42 +115,28 @@ def test_models_see_the_target_and_not_what_is_excluded(colsample):
         )
         seen = np.delete(COARSE, 1, axis=1)
         seen = np.column_stack([seen, y]) if sees_target else seen
-        np.testing.assert_allclose(model.scores, own_scores(estimator, seen, z), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(model.scores, peer_scores(estimator, seen, z), rtol=0, atol=1e-9)
         assert model.gains.shape == (7,)
         assert model.gains[1] == 0
         assert (model.gains[6] > 0) is np.bool_(sees_target)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"max_bin": 7}, {"subsample_for_bin": 100, "random_state": 3}])
-def test_in_bag_scores_equal_the_estimators_own(parameters):
-    """In bag, both bin the same rows: even coarse bins coincide."""
-    y, everything = labels_of(FINE, n_classes=3), np.arange(N, dtype=np.int32)
-    estimator = LGBMClassifier(n_estimators=20, **{"random_state": 0} | parameters)
-    found = fit(estimator, FINE, y, everything, None).scores
-    expected = own_scores(estimator, FINE, y, everything, everything)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+IN_BAG = {
+    "classes": (LGBMClassifier(), FINE, labels_of(FINE, 3)),
+    "few bins": (LGBMClassifier(max_bin=7), FINE, labels_of(FINE)),
+    "bins of some rows": (LGBMClassifier(subsample_for_bin=100), FINE, labels_of(FINE)),
+    "numbers": (LGBMRegressor(), COARSE, AMOUNT),
+    "huber": (LGBMRegressor(objective="huber"), COARSE, AMOUNT),
+    "poisson": (LGBMRegressor(objective="poisson"), COARSE, AMOUNT),
+    "categories": (LGBMClassifier(), COLOURS, GREEN),
+}
 
 
-@pytest.mark.parametrize("objective", [None, "huber", "poisson"])
-def test_regression_equals_the_estimators_own(objective):
-    y, everything = np.nansum(COARSE[:, :3], axis=1) + RNG.random(N), np.arange(N, dtype=np.int32)
-    estimator = LGBMRegressor(n_estimators=20, verbosity=-1, objective=objective, random_state=0)
-    model = fit(estimator, COARSE, y, everything, None)
-    expected = estimator.fit(COARSE, y).predict(COARSE)
-    np.testing.assert_allclose(model.scores, expected, rtol=1e-9)
-    np.testing.assert_allclose(model.score(everything), expected, rtol=1e-9)
-
-
-def test_categories_are_used_as_lightgbm_uses_them():
-    colour = RNG.choice(["red", "green", "blue", "grey"], N)
-    frame = pd.DataFrame({"colour": colour, "x": COARSE[:, 0]})
-    y = ((colour == "green") | (colour == "grey")).astype(int)
-    y = np.where(RNG.random(N) < 0.2, 1 - y, y)
-    estimator = LGBMClassifier(n_estimators=20, verbosity=-1, random_state=0)
-    found = fit(estimator, frame, y, np.arange(N, dtype=np.int32), None).scores
-    categories = frame.astype({"colour": "category"})
-    expected = estimator.fit(categories, y).predict_proba(categories)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+@pytest.mark.parametrize(("estimator", "X", "y"), IN_BAG.values(), ids=IN_BAG)
+def test_equals_the_estimator_in_bag(estimator, X, y):
+    """Both bin the same rows: even bins of fine numbers coincide."""
+    estimator = clone(estimator).set_params(n_estimators=20, random_state=3)
+    assert_equals_the_estimator(estimator, X, y, np.arange(N, dtype=np.int32), None)
 
 
 def test_by_content_neither_places_nor_names_of_columns_matter():
@@ -160,24 +152,21 @@ def test_by_content_neither_places_nor_names_of_columns_matter():
 
 
 def test_one_binned_table_serves_all_models_that_agree_on_the_bins():
-    y = labels_of(COARSE)
+    y = learn(labels_of(COARSE))
     engine = LightGBMEngine(Table.from_input(COARSE), prefilter=False)
     validated = Table.from_input(COARSE[OUT])
-    estimators = [
-        LGBMClassifier(n_estimators=5, min_child_samples=least, colsample_bytree=share)
+    tasks = [
+        Task(LGBMClassifier(n_estimators=5, min_child_samples=least, colsample_bytree=share), y, IN, 0, OUT)
         for least in (5, 20)
         for share in (0.5, 1.0)
     ]
-    engine.prepare([Task(estimator, learn(y), IN, 0, validated) for estimator in estimators])
+    elsewhere = [replace(task, scored=validated) for task in tasks]
+    engine.prepare(elsewhere)
+    assert len(engine._binned) == len(engine._others[validated]) == 1
+    for task, other in zip(tasks, elsewhere, strict=True):
+        np.testing.assert_array_equal(engine.fit(other).scores, engine.fit(task).scores)
     assert len(engine._binned) == 1
-    assert len(engine._others[validated]) == 1
-    for estimator in estimators:
-        expected = engine.fit(Task(estimator, learn(y), IN, 0, OUT)).scores
-        np.testing.assert_array_equal(
-            engine.fit(Task(estimator, learn(y), IN, 0, validated)).scores, expected
-        )
-    assert len(engine._binned) == 1
-    del validated
+    del validated, elsewhere, other
     assert len(engine._others) == 0
 
 
@@ -214,39 +203,41 @@ def test_a_fit_that_is_told_to_stop_ends_early():
     assert engine.fit(Task(LGBMClassifier(), learn(labels_of(COARSE)), IN, 0, OUT), stop).n_trees == 0
 
 
-def honours(estimator):
-    return LightGBMEngine.supports(estimator, Table.from_input(COARSE))
+class Inherits(LGBMClassifier):
+    pass
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    "estimator",
     [
-        {"class_weight": "balanced"},
-        {"objective": lambda y, p: (p - y, np.ones_like(p))},
-        {"early_stopping_round": 3},
-        {"boosting_type": "dart"},
-        {"boosting_type": "rf"},
-        {"monotone_constraints": [1, 0, 0]},
-        {"random_state": np.random.RandomState(0)},
-        {"objective": "multiclassova"},
-        {"extra_trees": True},
-        {"linear_tree": True},
+        *(
+            LGBMClassifier(**parameters)
+            for parameters in (
+                {"class_weight": "balanced"},
+                {"objective": lambda y, p: (p - y, np.ones_like(p))},
+                {"early_stopping_round": 3},
+                {"boosting_type": "dart"},
+                {"boosting_type": "rf"},
+                {"monotone_constraints": [1, 0, 0]},
+                {"random_state": np.random.RandomState(0)},
+                {"objective": "multiclassova"},
+                {"extra_trees": True},
+                {"linear_tree": True},
+            )
+        ),
+        LGBMRegressor(objective="quantile"),
+        Inherits(),
     ],
+    ids=str,
 )
-def test_what_cannot_be_honoured(parameters):
-    assert not honours(LGBMClassifier(**parameters))
+def test_what_cannot_be_honoured(estimator):
+    assert not LightGBMEngine.supports(estimator, Table.from_input(COARSE))
 
 
 def test_what_is_honoured():
-    assert honours(LGBMClassifier(n_estimators=5, reg_alpha=1.0, max_bin=63, n_jobs=4, verbosity=-1))
-    assert honours(LGBMRegressor(objective="huber"))
-    assert not honours(LGBMRegressor(objective="quantile"))
-    assert all(honours(estimator) for estimator in default_estimators(5))
-
-    class Own(LGBMClassifier):
-        pass
-
-    assert not honours(Own())
+    classifier = LGBMClassifier(n_estimators=5, reg_alpha=1.0, max_bin=63, n_jobs=4, verbosity=-1)
+    for estimator in (classifier, LGBMRegressor(objective="huber"), *default_estimators(5)):
+        assert LightGBMEngine.supports(estimator, Table.from_input(COARSE))
 
 
 def test_column_names_never_reach_lightgbm():

@@ -53,6 +53,14 @@ def through_json(scorer):
     return scorer_from(json.loads(json.dumps(plain)), content)
 
 
+def assert_scores_alike(model, table, labels=None):
+    """What is left of a model, pickled or in parts, scores as the model does; give its scores."""
+    scorer, expected = model.detach(), model.score(table, labels)
+    for copy in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
+        np.testing.assert_array_equal(copy.score(table, labels), expected)
+    return expected
+
+
 TABLES = {
     "numbers": NUMBERS,
     "single": NUMBERS.astype(np.float32),
@@ -66,12 +74,7 @@ TABLES = {
 @pytest.mark.parametrize("X", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("about", [{}, {"by_content": True}, {"target": TARGET}], ids=str)
 def test_a_booster_without_its_rows_scores_alike(X, about):
-    model, table = fit(X, trees(), **about)
-    scorer = model.detach()
-    expected = model.score(table)
-    assert len(np.unique(expected)) > 20
-    for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
-        np.testing.assert_array_equal(own.score(table), expected)
+    assert len(np.unique(assert_scores_alike(*fit(X, trees(), **about)))) > 20
 
 
 def test_what_is_kept_is_small_and_has_no_rows():
@@ -82,15 +85,6 @@ def test_what_is_kept_is_small_and_has_no_rows():
     scorer = model.detach()
     scorer.score(table)
     assert len(pickle.dumps(scorer)) < 30_000 < wide.nbytes
-
-
-def test_columns_that_a_model_must_not_see_may_be_missing():
-    model, _ = fit(FRAME, trees(), variable=replace(TARGET, excluded=frozenset({1, 4})))
-    scorer = through_json(model.detach())
-    fewer = Table.from_input(FRAME.drop(columns=["a_b", "town"]))
-    np.testing.assert_array_equal(scorer.score(fewer), model.score(fewer))
-    other = Table.from_input(FRAME.assign(town=1.0))  # another kind, in a column that is not looked at
-    np.testing.assert_array_equal(scorer.score(other), model.score(fewer))
 
 
 PIPELINE = make_pipeline(
@@ -117,43 +111,19 @@ ESTIMATORS = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "X"), ESTIMATORS.values(), ids=ESTIMATORS)
 def test_an_estimator_without_its_rows_scores_alike(estimator, X):
-    model, table = fit(X, estimator, SklearnEngine)
-    scorer = model.detach()
-    expected = model.score(table)
-    assert len(np.unique(expected)) > 2
-    for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
-        np.testing.assert_array_equal(own.score(table), expected)
+    assert len(np.unique(assert_scores_alike(*fit(X, estimator, SklearnEngine)))) > 2
 
 
 @pytest.mark.parametrize(
     ("library", "name", "settings"),
     [
         ("xgboost", "XGBClassifier", {"n_estimators": 3}),
-        ("catboost", "CatBoostClassifier", {"iterations": 3}),
+        ("catboost", "CatBoostClassifier", {"iterations": 3, "verbose": False, "allow_writing_files": False}),
     ],
 )
-def test_other_boosters_are_read_again(library, name, settings):
+def test_other_boosters_score_alike(library, name, settings):
     estimator = getattr(pytest.importorskip(library), name)(**settings)
-    if library == "catboost":
-        estimator.set_params(verbose=False, allow_writing_files=False)
-    model, table = fit(NUMBERS, estimator, SklearnEngine)
-    expected = model.score(table)
-    np.testing.assert_array_equal(through_json(model.detach()).score(table), expected)
-
-
-@pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])
-def test_columns_are_found_by_name_and_unseen_levels_are_missing(engine):
-    model, table = fit(FRAME, trees(), engine)
-    scorer = through_json(model.detach())
-    np.testing.assert_array_equal(
-        scorer.score(Table.from_input(FRAME[FRAME.columns[::-1]])), model.score(table)
-    )
-    strange, missing = (Table.from_input(FRAME.assign(town=town)) for town in ("Rome", None))
-    np.testing.assert_array_equal(scorer.score(strange), scorer.score(missing))
-    with pytest.raises(ValueError, match="has no column 'town', which the model learnt from"):
-        scorer.score(Table.from_input(FRAME.drop(columns="town")))
-    with pytest.raises(ValueError, match="'town' holds numbers, but the model learnt from text"):
-        scorer.score(Table.from_input(FRAME.assign(town=1.5)))
+    assert_scores_alike(*fit(NUMBERS, estimator, SklearnEngine))
 
 
 def test_a_dense_table_is_scored_by_a_booster_of_a_sparse_one():
@@ -163,16 +133,6 @@ def test_a_dense_table_is_scored_by_a_booster_of_a_sparse_one():
     np.testing.assert_array_equal(scorer.score(dense), scorer.score(Table.from_input(SPARSE)))
     with pytest.raises(ValueError, match=", and the model learnt from 6"):
         scorer.score(Table.from_input(SPARSE[:, :4]))
-
-
-@pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])
-@pytest.mark.parametrize("label", [0, 1])
-def test_rows_of_one_label_leave_a_scorer_that_is_certain(engine, label):
-    one = replace(TARGET, labels=np.full(N, label, dtype=np.int32))
-    model, table = fit(NUMBERS, trees(), engine, variable=one)
-    scorer = through_json(model.detach())
-    np.testing.assert_array_equal(scorer.score(table), np.eye(2)[[label] * N])
-    assert scorer.schema is None
 
 
 def test_an_estimators_own_error_is_a_sentence():
@@ -194,58 +154,25 @@ VARIABLES = {
 TARGETS = {"two": TARGET, "three": replace(THREE, name="y"), "numbers": replace(AMOUNT, name="y")}
 
 
-@pytest.mark.parametrize("X", [NUMBERS, FRAME, SPARSE], ids=["numbers", "frame", "sparse"])
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("variable", VARIABLES.values(), ids=VARIABLES)
-def test_boosters_of_any_variable_score_alike(X, target, variable):
-    kind = LGBMRegressor if variable.kind == "continuous" else LGBMClassifier
-    estimator = kind(n_estimators=5, num_leaves=7, min_child_samples=5)
-    model, table = fit(X, estimator, variable=variable, target=target, by_content=True)
-    scorer = model.detach()
-    assert scorer.n_classes == len(variable.classes)
-    assert scorer.sees_target is variable.sees_target
+def test_models_of_any_variable_score_alike(target, variable):
+    continuous = variable.kind == "continuous"
+    boosted = (LGBMRegressor if continuous else LGBMClassifier)(n_estimators=5, min_child_samples=5)
+    linear = LinearRegression() if continuous else LogisticRegression()
     labels = target.labels if variable.sees_target else None
-    expected = model.score(table, labels)
-    assert expected.shape == (N, len(variable.classes))[: 1 + bool(variable.classes)]
-    for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
-        np.testing.assert_array_equal(own.score(table, labels), expected)
-
-
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-@pytest.mark.parametrize("variable", VARIABLES.values(), ids=VARIABLES)
-def test_estimators_of_any_variable_score_alike(target, variable):
-    linear = LinearRegression() if variable.kind == "continuous" else LogisticRegression()
-    for estimator, X in (
-        (linear, NUMBERS),
-        (make_pipeline(StandardScaler(), linear), NUMBERS),
-        (linear, SPARSE),
+    for X, estimator in (
+        *((X, boosted) for X in (NUMBERS, FRAME, SPARSE)),
+        (NUMBERS, linear),
+        (NUMBERS, make_pipeline(StandardScaler(), linear)),
+        (SPARSE, linear),
     ):
-        model, table = fit(X, estimator, SklearnEngine, variable=variable, target=target)
-        scorer = through_json(model.detach())
-        labels = target.labels if variable.sees_target else None
-        np.testing.assert_array_equal(scorer.score(table, labels), model.score(table, labels))
-
-
-@pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])
-def test_a_model_that_sees_the_target_asks_for_it(engine):
-    scorer = fit(NUMBERS, trees(), engine, VARIABLES["three, seeing the target"], target=TARGET)[0].detach()
-    table = Table.from_input(NUMBERS)
-    with pytest.raises(ValueError, match="The model sees the target: pass its labels"):
-        scorer.score(table)
-    with pytest.raises(ValueError, match="one label per row, got 3 for 400 rows"):
-        scorer.score(table, np.zeros(3))
-
-
-@pytest.mark.parametrize("present", [(0, 2), (1, 2)])
-def test_classes_that_the_rows_lacked_have_no_probability(present):
-    labels = np.array(present, dtype=np.int32)[TARGET.labels]
-    model, table = fit(NUMBERS, trees(), variable=replace(THREE, labels=labels))
-    scores = through_json(model.detach()).score(table)
-    np.testing.assert_array_equal(scores, model.score(table))
-    (absent,) = {0, 1, 2} - set(present)
-    assert not scores[:, absent].any()
-    only, _ = fit(NUMBERS, trees(), variable=replace(THREE, labels=np.full(N, 2, dtype=np.int32)))
-    assert through_json(only.detach()).score(table)[0].tolist() == [0.0, 0.0, 1.0]
+        engine = partial(LightGBMEngine, by_content=True) if estimator is boosted else SklearnEngine
+        model, table = fit(X, estimator, engine, variable=variable, target=target)
+        expected = assert_scores_alike(model, table, labels)
+        assert expected.shape == (N, len(variable.classes))[: 1 + bool(variable.classes)]
+        assert model.detach().n_classes == len(variable.classes)
+        assert model.detach().sees_target is variable.sees_target
 
 
 def test_a_booster_must_be_what_it_is_said_to_be():
@@ -277,38 +204,31 @@ def constant():
     return {"kind": "constant", "code": 0, "n_classes": 2}, b""
 
 
+NAMES = list("abcd")
 BROKEN = {
     partial(booster, THREE): [
-        {"n_classes": 1},
-        {"n_classes": 0},
-        {"n_classes": "3"},
-        {"present": [0, 0, 1]},
-        {"present": [2]},
-        {"present": []},
+        *({"n_classes": number} for number in (1, 0, "3")),
+        *({"present": codes} for codes in ([0, 0, 1], [2], [])),
         {"sees_target": 1},
         {"sees_target": True},  # and there is no place for it
     ],
     booster: [
         {"kind": "pickle"},
-        {"layout": [0, 1, 2, 9]},
-        {"layout": [0, 1]},
-        {"layout": "0123"},
+        *({"layout": layout} for layout in ([0, 1, 2, 9], [0, 1], "0123")),
         {"seen": [True]},
         {"sparse": 1},
         {"schema": {"names": ["a"], "levels": [], "named": True}},
         {"schema": {"names": "abcd", "levels": [None] * 4, "named": True}},
-        {"schema": {"names": list("abcd"), "levels": [[1], None, None, None], "named": True}},
+        {"schema": {"names": NAMES, "levels": [[1], None, None, None], "named": True}},
     ],
     estimator: [
         {"form": "table"},
-        {"kept": [7]},
-        {"kept": None},
+        *({"kept": columns} for columns in ([7], None)),
         {"names": ["a"]},
         {"estimator": None},
         {"schema": {}},
         {"n_classes": -1},
-        {"target": []},
-        {"target": {"name": "y", "classes": 2}},
+        *({"target": target} for target in ([], {"name": "y", "classes": 2})),
     ],
     constant: [{"code": 3}, {"code": 0.5}, {"code": "a"}, {"n_classes": None}],
 }
@@ -342,22 +262,20 @@ def test_an_estimator_with_code_of_the_users_own_is_not_saved():
         scorer.parts()
 
 
-@pytest.mark.parametrize(
-    ("estimator", "match"),
-    [
-        (StandardScaler(), "StandardScaler, which gives no probabilities for 2 classes"),
-        (RidgeClassifier(), "RidgeClassifier, which gives no probabilities for 2 classes"),
-        (LinearRegression(), "LinearRegression, which gives no probabilities for 2 classes"),
-    ],
-)
-def test_an_estimator_must_predict_what_it_is_said_to_predict(estimator, match):
+@pytest.mark.parametrize("estimator", [StandardScaler(), RidgeClassifier(), LinearRegression()], ids=str)
+def test_an_estimator_must_predict_what_it_is_said_to_predict(estimator):
     plain, _ = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach().parts()
     content, name = write_estimator(estimator.fit(NUMBERS, Y.astype(int)))
+    match = f"{type(estimator).__name__}, which gives no probabilities for 2 classes"
     with pytest.raises(ValueError, match=match):
         scorer_from(plain | {"estimator": name}, content)
     with pytest.raises(ValueError, match=r"and '\S*LogisticRegression' was said to be there"):
         scorer_from(plain, content)
-    for labels in (Y.astype(int) + 1, np.where(Y, "yes", "no")):  # no codes
+
+
+def test_an_estimator_must_predict_codes():
+    plain, _ = fit(NUMBERS, LogisticRegression(), SklearnEngine)[0].detach().parts()
+    for labels in (Y.astype(int) + 1, np.where(Y, "yes", "no")):
         content, _ = write_estimator(LogisticRegression().fit(NUMBERS, labels))
         with pytest.raises(ValueError, match="LogisticRegression, which gives no probabilities for 2 cl"):
             scorer_from(plain, content)

@@ -1,4 +1,6 @@
-"""The generic engine gives what the estimators' own fit gives."""
+"""The generic engine gives what the estimators themselves would give."""
+
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -7,6 +9,7 @@ import scipy.sparse
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as resampling
 from lightgbm import LGBMClassifier
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -38,22 +41,20 @@ def fit(estimator, features, labels=Y, target=None, **about):
     return engine.fit(Task(estimator, learn(labels, "z", sees_target=sees_target), IN, 0, OUT, **about))
 
 
-def own_scores(estimator, features, labels=Y, **fitting):
+def peer_scores(estimator, features, labels=Y, **fitting):
     take = (lambda rows: features.iloc[rows]) if hasattr(features, "iloc") else (lambda rows: features[rows])
     return estimator.fit(take(IN), labels[IN], **fitting).predict_proba(take(OUT))
 
 
-def test_equals_the_estimators_own_fit():
-    found = fit(LogisticRegression(), X).scores
-    np.testing.assert_allclose(found, own_scores(LogisticRegression(), X), rtol=0, atol=1e-12)
+def assert_near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_regressors_predict_numbers_and_see_the_target():
     number = X[:, 1] * 2 + RNG.normal(size=N)
-    found = fit(LinearRegression(), X, number, target=Y).scores
     seen = np.column_stack([X, Y])
     expected = LinearRegression().fit(seen[IN], number[IN]).predict(seen[OUT])
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert_near(fit(LinearRegression(), X, number, target=Y).scores, expected)
 
 
 def pipeline():
@@ -65,58 +66,58 @@ def pipeline():
     return make_pipeline(encode, LogisticRegression())
 
 
-def test_pipelines_see_the_users_own_columns_and_the_target():
+def test_pipelines_see_the_columns_of_the_user_and_the_target():
     frame = pd.DataFrame({"colour": COLOUR, "x": X[:, 0]}, index=RNG.permutation(N))
     z = np.where(RNG.random(N) < 0.5, Y, 1 - Y)
     model = fit(pipeline(), frame, z, target=Y)
-    expected = own_scores(pipeline(), frame.assign(y=Y), z)
-    np.testing.assert_allclose(model.scores, expected, atol=1e-12)
+    expected = peer_scores(pipeline(), frame.assign(y=Y), z)
+    assert_near(model.scores, expected)
     other = Table.from_input(frame[["x", "colour"]].iloc[OUT])
-    np.testing.assert_allclose(model.score(other, Y[OUT]), expected, atol=1e-12)
+    assert_near(model.score(other, Y[OUT]), expected)
 
 
 def test_pipelines_may_use_columns_that_are_neither_numbers_nor_text():
     dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=N), "x": X[:, 0]})
     chosen = make_pipeline(make_column_transformer(("passthrough", ["x"])), LogisticRegression())
-    np.testing.assert_allclose(fit(chosen, dates).scores, own_scores(chosen, dates), atol=1e-12)
+    assert_near(fit(chosen, dates).scores, peer_scores(chosen, dates))
 
 
-def test_strings_need_no_encoding_by_the_user():
-    frame = pd.DataFrame({"colour": COLOUR, "x": X[:, 0]})
-    dummies = np.column_stack([pd.get_dummies(COLOUR).to_numpy(dtype=float), X[:, 0]])
-    expected = own_scores(LogisticRegression(), dummies)
-    np.testing.assert_allclose(fit(LogisticRegression(), frame).scores, expected, atol=1e-12)
+THREE = RNG.integers(0, 3, N)
+DUMMIES = pd.get_dummies(COLOUR).to_numpy(dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("features", "target", "seen"),
+    [
+        (X, None, X),
+        (pd.DataFrame({"colour": COLOUR, "x": X[:, 0]}), None, np.column_stack([DUMMIES, X[:, 0]])),
+        (X, THREE, np.column_stack([X, *(code == THREE for code in range(3))])),
+    ],
+    ids=["numbers", "strings", "a target of three classes"],
+)
+def test_what_a_linear_model_sees(features, target, seen):
+    z = np.where(RNG.random(N) < 0.3, THREE != 1, Y).astype(int)
+    expected = peer_scores(LogisticRegression(), seen, z)
+    assert_near(fit(LogisticRegression(), features, z, target=target).scores, expected)
 
 
 def test_of_many_levels_the_most_frequent_of_the_first_table_have_indicators():
     levels = np.array([f"level {j:02}" for j in range(35)])
     codes = np.concatenate([np.repeat(np.arange(35), 5), RNG.integers(0, 32, N - 175)])
-    frame = pd.DataFrame({"code": levels[codes]})
-    model = fit(LogisticRegression(), frame)
+    model = fit(LogisticRegression(), pd.DataFrame({"code": levels[codes]}))
     seen = (codes[:, None] == np.arange(32)).astype(float)
-    np.testing.assert_allclose(model.scores, own_scores(LogisticRegression(), seen), atol=1e-12)
+    assert_near(model.scores, peer_scores(LogisticRegression(), seen))
     rare = Table.from_input(pd.DataFrame({"code": levels[[33, 33, 33, 2]]}))
-    found = model.score(rare)
-    expected = (
-        LogisticRegression().fit(seen[IN], Y[IN]).predict_proba(np.vstack([np.zeros((3, 32)), np.eye(32)[2]]))
-    )
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_a_target_of_three_classes_is_seen_as_indicators():
-    y = RNG.integers(0, 3, N)
-    z = np.where(RNG.random(N) < 0.3, y != 1, y == 1).astype(int)
-    expected = own_scores(LogisticRegression(), np.column_stack([X, *(y == code for code in range(3))]), z)
-    np.testing.assert_allclose(fit(LogisticRegression(), X, z, target=y).scores, expected, atol=1e-12)
+    indicators = np.vstack([np.zeros((3, 32)), np.eye(32)[2]])
+    assert_near(model.score(rare), LogisticRegression().fit(seen[IN], Y[IN]).predict_proba(indicators))
 
 
 @pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_matrix])
 def test_sparse_matrices_equal_dense_ones(form):
     z = RNG.integers(0, 2, N)
-    dense, sparse = fit(LogisticRegression(), X, z, target=Y), fit(LogisticRegression(), form(X), z, target=Y)
+    dense, sparse = (fit(LogisticRegression(), rows, z, target=Y) for rows in (X, form(X)))
     np.testing.assert_allclose(sparse.scores, dense.scores, atol=1e-6)
-    found = sparse.score(Table.from_input(form(X[OUT])), Y[OUT])
-    np.testing.assert_allclose(found, sparse.scores, atol=1e-12)
+    assert_near(sparse.score(Table.from_input(form(X[OUT])), Y[OUT]), sparse.scores)
     with pytest.raises(ValueError, match="sparse"):
         sparse.score(Table.from_input(X), Y)
 
@@ -128,37 +129,39 @@ def test_sparse_matrices_work_with_lightgbm():
 
 def test_class_weights_of_lightgbm_are_honoured():
     estimator = LGBMClassifier(n_estimators=10, class_weight="balanced", random_state=0)
-    expected = own_scores(LGBMClassifier(**estimator.get_params()).set_params(verbosity=-1), X)
-    np.testing.assert_allclose(fit(estimator, X).scores, expected, atol=1e-12)
+    assert_near(fit(estimator, X).scores, peer_scores(clone(estimator).set_params(verbosity=-1), X))
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_weights_reach_the_last_step(wrapped):
+@pytest.mark.parametrize("last", [LogisticRegression(), make_pipeline(LogisticRegression())], ids=str)
+def test_weights_reach_the_last_step(last):
     weights = RNG.random(len(IN))
-    expected = own_scores(
-        make_pipeline(StandardScaler(), LogisticRegression()), X, logisticregression__sample_weight=weights
+    scaled = peer_scores(
+        LogisticRegression(), StandardScaler().fit(X[IN]).transform(X), sample_weight=weights
     )
-    last = make_pipeline(LogisticRegression()) if wrapped else LogisticRegression()
-    found = fit(make_pipeline(StandardScaler(), last), X, weights=weights).scores
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    plain = fit(LogisticRegression(), X, weights=weights).scores
-    expected = own_scores(LogisticRegression(), X, sample_weight=weights)
-    np.testing.assert_allclose(plain, expected, atol=1e-12)
+    assert_near(fit(make_pipeline(StandardScaler(), last), X, weights=weights).scores, scaled)
+    plain = peer_scores(LogisticRegression(), X, sample_weight=weights)
+    assert_near(fit(LogisticRegression(), X, weights=weights).scores, plain)
+
+
+RESAMPLED = resampling(RandomOverSampler(random_state=0), LogisticRegression())
 
 
 @pytest.mark.parametrize(
-    "estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), KNeighborsClassifier())]
+    ("estimator", "sentence"),
+    [
+        (KNeighborsClassifier(), "`KNeighborsClassifier` takes no `sample_weight`: use an estimator"),
+        (
+            make_pipeline(StandardScaler(), KNeighborsClassifier()),
+            "`KNeighborsClassifier` takes no `sample_w",
+        ),
+        (make_pipeline(StandardScaler(), RESAMPLED), "with `RandomOverSampler`, which changes the rows"),
+    ],
+    ids=["neighbours", "last step", "resamples rows"],
 )
-def test_estimators_that_take_no_weights_say_so(estimator):
-    with pytest.raises(ValueError, match="`KNeighborsClassifier` takes no `sample_weight`: use an estimator"):
+def test_estimators_that_take_no_weights_say_so(estimator, sentence):
+    assert len(fit(estimator, X).scores) == len(OUT)
+    with pytest.raises(ValueError, match=sentence):
         fit(estimator, X, weights=np.ones(len(IN)))
-
-
-def test_weights_are_refused_where_a_sampler_changes_the_rows():
-    resampled = resampling(RandomOverSampler(random_state=0), LogisticRegression())
-    assert len(fit(resampled, X).scores) == len(OUT)
-    with pytest.raises(ValueError, match="A pipeline with `RandomOverSampler`, which changes the rows"):
-        fit(make_pipeline(StandardScaler(), resampled), X, weights=np.ones(len(IN)))
 
 
 def test_unseeded_parts_are_seeded():
@@ -189,6 +192,11 @@ class Fails(LogisticRegression):
         raise FloatingPointError("it diverged")
 
 
+def test_errors_are_raised_as_they_are():
+    with pytest.raises(FloatingPointError, match=r"^it diverged$"):
+        fit(Fails(), X)
+
+
 WITH_GAPS = pd.DataFrame({"colour": COLOUR, "size": X[:, 0], "age": X[:, 1], "debt": X[:, 2]})
 WITH_GAPS.loc[[1, 2], "debt"] = np.nan
 WITH_GAPS.loc[5, "colour"] = None  # whose indicators are all 0
@@ -206,7 +214,7 @@ WITH_GAPS.loc[5, "colour"] = None  # whose indicators are all 0
         ),
         (
             make_pipeline(StandardScaler(), LogisticRegression()),
-            WITH_GAPS[["size", "debt"]].assign(size=lambda own: own["size"].where(own["size"] < 1)),
+            WITH_GAPS[["size", "debt"]].assign(size=lambda rows: rows["size"].where(rows["size"] < 1)),
             "^LogisticRegression takes no .* columns 'size', 'debt' have some: .* add a SimpleImputer to the",
         ),
         (LogisticRegression(), WITH_GAPS[["age", "debt"]].to_numpy(), "column 'x1' has some"),
@@ -214,32 +222,22 @@ WITH_GAPS.loc[5, "colour"] = None  # whose indicators are all 0
     ],
     ids=["numbers", "frame", "array", "sparse"],
 )
-def test_missing_values_that_an_estimator_does_not_take_are_told_with_their_column(
+def test_missing_values_that_an_estimator_does_not_take_are_said_with_their_column(
     estimator, features, sentence
 ):
     with pytest.raises(ValueError, match=sentence):
         fit(estimator, features)
 
 
-def test_missing_values_of_rows_that_are_scored_are_told_too():
-    model = SklearnEngine(Table.from_input(WITH_GAPS)).fit(
-        Task(LogisticRegression(), learn(Y), np.arange(10, N, dtype=np.int32), 0)
-    )
+def test_so_are_those_of_rows_that_are_scored():
+    engine = SklearnEngine(Table.from_input(WITH_GAPS))
+    model = engine.fit(Task(LogisticRegression(), learn(Y), np.arange(10, N, dtype=np.int32), 0))
     for scorer in (model, model.detach()):
-        with pytest.raises(
-            ValueError, match=r"^LogisticRegression takes no missing values .* column 'debt' has"
-        ):
+        with pytest.raises(ValueError, match=r"^LogisticRegression takes no missing .* column 'debt' has"):
             scorer.score(Table.from_input(WITH_GAPS))
 
 
-def test_errors_are_raised_as_they_are():
-    with pytest.raises(FloatingPointError, match=r"^it diverged$"):
-        fit(Fails(), X)
-
-
 def test_an_engine_from_another_process_knows_what_was_prepared():
-    import pickle
-
     engine = SklearnEngine(Table.from_input(X))
     task = Task(LogisticRegression(), learn(Y), IN, 0, OUT)
     engine.prepare([task])

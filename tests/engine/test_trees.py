@@ -34,13 +34,8 @@ def mixed(n_rows, seed, *, strange=False):
 
 
 def fitted(X, **settings):
-    rng = np.random.default_rng(1)
-    y = (
-        X["number"].fillna(0)
-        + X["missing"].fillna(1)
-        + X["many"].isin(list("aceg"))
-        + rng.normal(size=len(X))
-    ) > 1
+    noise = np.random.default_rng(1).normal(size=len(X))
+    y = X["number"].fillna(0) + X["missing"].fillna(1) + X["many"].isin(list("aceg")) + noise > 1
     problem = read_problem(X, y.to_numpy())
     engine = LightGBMEngine(problem.table)
     estimator = LGBMClassifier(n_estimators=20, min_data_per_group=10, **settings)
@@ -56,7 +51,7 @@ def test_the_values_of_the_leaves_add_up_to_the_scores(settings):
     forest = model.forest
     for table in (None, read_problem(other, np.zeros(500)).table):
         leaves = engine.read_leaves(forest, table).read()
-        scores = sum(tree.values[own] for tree, own in zip(forest.trees, leaves, strict=True))
+        scores = sum(tree.values[leaf] for tree, leaf in zip(forest.trees, leaves, strict=True))
         expected = model.score(np.arange(N, dtype=np.int32) if table is None else table)
         np.testing.assert_allclose(1 / (1 + np.exp(-scores)), expected[:, 1], rtol=1e-12)
 
