@@ -30,9 +30,9 @@ def files(tmp_path):
     return tmp_path
 
 
-def reweigh(files, *more, out="weights.parquet", target="default", code=0):
-    words = ["reweigh", files / "data.parquet", "--values", files / "values.parquet", "--target", target]
-    return run(*words, "--protected", "sex", "--alpha", 0.5, "--out", files / out, *more, code=code)
+def reweigh(files, *more, out="weights.parquet", **options):
+    options = {"values": files / "values.parquet", "target": "default", "alpha": 0.5} | options
+    return run("reweigh", files / "data.parquet", *more, protected="sex", out=files / out, **options)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,11 @@ def test_weights_equal_the_librarys(files, more, utility, settings):
 def test_reweighing_needs_no_values(files):
     frame = FRAME.assign(survey=RNG.integers(1, 5, N))
     frame.to_parquet(files / "data.parquet")
-    asked = ("--target", "default", "--protected", "sex", "--intervention", "rw", "--weight", "survey")
-    result = run("reweigh", files / "data.parquet", *asked, "--out", files / "weights.parquet")
-    reweigher = Reweigher().fit(
-        FRAME, FRAME["default"], sensitive_features=FRAME["sex"], sample_weight=frame["survey"]
-    )
-    weights = pd.read_parquet(files / "weights.parquet")["weight"]
-    np.testing.assert_array_equal(weights, reweigher.sample_weight_)
+    options = {"target": "default", "protected": "sex", "intervention": "rw", "weight": "survey"}
+    result = run("reweigh", files / "data.parquet", **options, out=files / "weights.parquet")
+    given = {"sensitive_features": FRAME["sex"], "sample_weight": frame["survey"]}
+    expected = Reweigher().fit(FRAME, FRAME["default"], **given).sample_weight_
+    np.testing.assert_array_equal(pd.read_parquet(files / "weights.parquet")["weight"], expected)
     rate = np.average(frame["default"], weights=frame["survey"])
     for group in ("f", "m", "all rows"):
         line = next(line for line in result.stdout.splitlines() if line.strip().startswith(group))
@@ -105,8 +103,10 @@ def test_csv_out_holds_the_same_weights(files):
 
 
 def test_targets_of_many_labels_have_no_positive_rate(files):
-    result = reweigh(files, target="age")
-    assert "positive" not in result.stdout
+    assert "positive" not in reweigh(files, target="age").stdout
+    FRAME.assign(default=RNG.random(N)).to_parquet(files / "data.parquet")
+    done = reweigh(files, "--prevalence-correction", 1, code=2)
+    assert "`--target` is continuous, and this needs classes: compare it, as in `--target 'COL" in done.output
 
 
 @pytest.mark.parametrize(
@@ -127,18 +127,11 @@ def test_bad_input_ends_in_one_sentence(files, more, message):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, about fairlearn
 def test_labels_that_a_method_changes_are_written_beside_the_weights(files):
-    words = ["reweigh", files / "data.parquet", "--intervention", "fairlearn_grid", "--point", 0.1]
-    words += ["--target", "default", "--protected", "sex", "--out", files / "weights.parquet"]
-    done = run(*words)
+    options = {"target": "default", "protected": "sex", "intervention": "fairlearn_grid", "point": 0.1}
+    done = run("reweigh", files / "data.parquet", **options, out=files / "weights.parquet")
     assert "train a model on the column 'positive'" in " ".join(done.output.split())
     grid = FairlearnGrid(point=0.1).fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
     written = pd.read_parquet(files / "weights.parquet")
     assert (written["positive"] == grid.training_set_.labels).all()
     assert (written["positive"] != (FRAME["default"] == 1)).any()
     assert (written["weight"] == grid.sample_weight_).all()
-
-
-def test_a_continuous_target_is_told_what_to_do(files):
-    FRAME.assign(default=RNG.random(N)).to_parquet(files / "data.parquet")
-    done = reweigh(files, "--prevalence-correction", 1, code=2)
-    assert "`--target` is continuous, and this needs classes: compare it, as in `--target 'COL" in done.output

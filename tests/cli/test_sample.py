@@ -45,26 +45,15 @@ def files(tmp_path):
     return tmp_path
 
 
-def sample(
-    files,
-    *more,
-    out="train.parquet",
-    protected=("sex",),
-    data="data.parquet",
-    target="default",
-    alpha=0.5,
-    code=0,
-):
-    attributes = [word for name in protected for word in ("--protected", name)]
-    words = ["sample", files / data, "--values", files / "values.parquet", "--target", target, *attributes]
-    words += ["--alpha", alpha, "--out", files / out, *more]
-    return run(*words, code=code)
+def sample(files, *more, out="train.parquet", protected=("sex",), data="data.parquet", **options):
+    options = {"target": "default", "alpha": 0.5, "values": files / "values.parquet"} | options
+    return run("sample", files / data, *more, protected=protected, out=files / out, **options)
 
 
-def expected(utility, z, **settings):
+def expected(utility, z, sample_weight=None, **settings):
     sampler = UtilityAwarePrevalenceSampler(utility, random_state=0, **settings)
-    sampler.fit(FRAME, FRAME["default"], sensitive_features=z, valuation=VALUATION)
-    return sampler.sample_indices_.tolist()
+    given = {"sensitive_features": z, "valuation": VALUATION, "sample_weight": sample_weight}
+    return sampler.fit(FRAME, FRAME["default"], **given).sample_indices_.tolist()
 
 
 SEX = {"sex": FRAME["sex"]}
@@ -90,24 +79,27 @@ def test_rows_equal_the_librarys(files, more, z, utility, settings):
     assert f"{len(rows)} of 200 rows written" in result.stdout
 
 
-def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
-    result = sample(files)
-    train = pd.read_parquet(files / "train.parquet")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files, weighted):
+    frame = FRAME.assign(survey=RNG.integers(1, 5, N) if weighted else 1)
+    frame.to_parquet(files / "data.parquet")
+    result = sample(files, *(["--weight", "survey"] if weighted else []))
+    train, linear = pd.read_parquet(files / "train.parquet"), LinearUtility(0.5, {"sex": 0.5})
+    assert train["id"].tolist() == expected(linear, SEX, frame["survey"] if weighted else None)
+    assert (train["id"].tolist() == expected(linear, SEX)) is not weighted
     for sex in ("f", "m"):
         line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(sex))
-        before, after = FRAME[FRAME["sex"] == sex], train[train["sex"] == sex]
-        rates = [f"{part['default'].mean():.3f}" for part in (before, after)]
-        assert line == [sex, str(len(before)), str(len(after)), *rates, str(len(before)), str(len(after))]
-    header = result.stdout.splitlines()[2:4]
-    assert " ".join(header).split() == [
-        *("rows", "positive", "effective", "effective"),
-        *("group", "rows", "after", "positive", "after", "size", "size", "after"),
-    ]
-    assert result.stdout.splitlines()[-3:-1] == [
-        "Settings: intervention uaps, utility linear, alpha 0.5, min-group-size 30,",
-        "  strength 1.0, positive 1, seed 0.",
-    ]
-    assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
+        parts = [part[part["sex"] == sex] for part in (frame, train)]
+        rates = [f"{np.average(part['default'], weights=part['survey']):.3f}" for part in parts]
+        sizes = [str(round(part["survey"].sum() ** 2 / (part["survey"] ** 2).sum())) for part in parts]
+        assert line == [sex, str(len(parts[0])), str(len(parts[1])), *rates, *sizes]
+    if not weighted:
+        header, last = result.stdout.splitlines()[2:4], result.stdout.splitlines()[-3:-1]
+        first = "rows positive effective effective"
+        assert " ".join(header).split() == f"{first} group rows after positive after size size after".split()
+        settings = "intervention uaps, utility linear, alpha 0.5, min-group-size 30, strength 1.0, positive 1"
+        assert " ".join(" ".join(last).split()) == f"Settings: {settings}, seed 0."
+        assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
 
 
 def test_csv_in_and_out(files):
@@ -124,9 +116,8 @@ def test_text_that_a_spreadsheet_may_run_goes_to_parquet_only(files, start):
     frame = FRAME.copy()
     frame.loc[FRAME["default"] == 1, "note"] = start + "cmd|' /C calc'!A0"
     frame.to_parquet(files / "data.parquet")
-    check_sentence(
-        sample(files, out="train.csv", code=2), "Column 'note' .*formula .*write a file that ends in .parquet"
-    )
+    told = "Column 'note' .*formula .*write a file that ends in .parquet"
+    check_sentence(sample(files, out="train.csv", code=2), told)
     assert not (files / "train.csv").exists()
     sample(files, out="train.parquet")
     assert pd.read_parquet(files / "train.parquet")["note"].str.startswith(start).any()
@@ -160,9 +151,8 @@ def test_bad_input_ends_in_one_sentence(files, more, message):
 
 def test_values_of_other_rows_are_refused(files):
     VALUATION[:150].save(files / "values.parquet")
-    check_sentence(
-        sample(files, code=2), "`--values` has 150 rows and X has 200: pass the valuation of the same rows"
-    )
+    told = "`--values` has 150 rows and X has 200: pass the valuation of the same rows"
+    check_sentence(sample(files, code=2), told)
     (files / "values.parquet").write_bytes(b"PAR1....")
     check_sentence(sample(files, code=2), "is not a valuation that FADO saved")
     FRAME.to_parquet(files / "values.parquet")
@@ -180,28 +170,20 @@ def with_a_tiny_group(tmp_path):
     return tmp_path
 
 
-COMPARED = {
-    ("sample", "uaps"): ["--values", "--alpha"],
-    ("sample", "rps"): [],
-    ("reweigh", "rw"): [],
-    ("reweigh", "corrected_uar"): ["--values", "--alpha"],
-}
-
-
-@pytest.mark.parametrize(("command", "method"), COMPARED)
 @pytest.mark.parametrize(
-    ("more", "marked"), [([], True), (["--min-group-size", 21], True), (["--min-group-size", 0], False)]
+    ("command", "method"),
+    [("sample", "uaps"), ("sample", "rps"), ("reweigh", "rw"), ("reweigh", "corrected_uar")],
 )
-def test_small_groups_are_left_alone_marked_and_warned_of(with_a_tiny_group, command, method, more, marked):
-    about_values = {"--values": with_a_tiny_group / "values.parquet", "--alpha": 0.5}
-    about_values = [word for name in COMPARED[command, method] for word in (name, about_values[name])]
-    result = bare(with_a_tiny_group, command, "--intervention", method, *about_values, *more)
+@pytest.mark.parametrize(("size", "marked"), [(None, True), (21, True), (0, False)])
+def test_small_groups_are_left_alone_marked_and_warned_of(with_a_tiny_group, command, method, size, marked):
+    values = {} if method in ("rps", "rw") else {"values": with_a_tiny_group / "values.parquet", "alpha": 0.5}
+    more = [] if size is None else ["--min-group-size", size]
+    result = bare(with_a_tiny_group, command, *more, intervention=method, **values)
     lines = {line.strip().split("  ")[0]: line.split() for line in result.stdout.splitlines()}
-    told = more[1] if more else 30
+    told = 30 if size is None else size
     assert f"min-group-size {told}" in " ".join(result.stdout.split())
     note = f"* too small to compare: fewer than {told} rows and less than 1 % of the table"
-    assert ("c *" in lines) == marked
-    assert (note in result.stdout) == marked
+    assert ("c *" in lines) == (note in result.stdout) == marked
     warned = [line for line in result.stderr.splitlines() if line.startswith("warning: Group 'c' (20 rows)")]
     assert len(warned) == marked
     if marked:
@@ -238,44 +220,28 @@ def test_a_method_without_small_groups_takes_no_size(files):
     assert "min-group-size" not in done.stdout
 
 
-def test_a_size_that_is_none_is_refused(files):
-    for size, message in (
-        (-1, "at least 0, got -1"),
-        (10**13, "at most 1,000,000,000,000, got 10000000000000"),
-    ):
-        result = bare(files, "sample", "--intervention", "rps", "--min-group-size", size, code=2)
-        assert result.stderr == f"error: `--min-group-size` must be {message}.\n"
-
-
-@pytest.mark.parametrize("name", ["data.parquet", "values.parquet"])
-def test_an_input_is_never_replaced(files, name):
+@pytest.mark.parametrize("name", ["data.parquet", "values.parquet", "mine.parquet"])
+def test_an_input_or_a_read_only_file_is_never_replaced(files, name):
+    (files / "mine.parquet").write_text("mine")
+    (files / "mine.parquet").chmod(0o444)
     before = (files / name).read_bytes()
-    assert "which is also an input: name another file." in sample(files, out=name, code=2).stderr
+    told = "is read-only: name another file." if name.startswith("mine") else "which is also an input: name"
+    assert told in sample(files, out=name, code=2).stderr
     assert (files / name).read_bytes() == before
 
 
-def test_a_read_only_file_is_never_replaced(files):
-    (files / "train.parquet").write_text("mine")
-    (files / "train.parquet").chmod(0o444)
-    assert "is read-only: name another file." in sample(files, code=2).stderr
-    assert (files / "train.parquet").read_text() == "mine"
-
-
 def test_values_of_another_target_or_order_are_refused(files):
-    words = ["value", files / "data.parquet", "--target", "default", "--protected", "sex", "--drop", "when"]
-    words += ["--out", files / "values.parquet", "--bags", "5"]
-    run(*words)
+    bare(files, "value", "--drop", "when", "--bags", 5, out="values.parquet")
     sample(files)
     assert "are for the target 'default', not for 'age'" in sample(files, target="age", code=2).stderr
     FRAME.iloc[::-1].to_parquet(files / "data.parquet")
     assert "has another order: value this table." in sample(files, code=2).stderr
 
 
-def bare(files, command, *more, code=0):
+def bare(files, command, *more, out="train.parquet", code=0, **options):
     """Run a command without values and alpha."""
-    words = [command, files / "data.parquet", "--target", "default", "--protected", "sex"]
-    words += ["--out", files / "train.parquet", *more]
-    return run(*words, code=code)
+    options = {"target": "default", "protected": "sex", "out": files / out} | options
+    return run(command, files / "data.parquet", *more, **options, code=code)
 
 
 def test_random_sampling_needs_no_values(files):
@@ -283,25 +249,6 @@ def test_random_sampling_needs_no_values(files):
     sampler = RandomPrevalenceSampler(random_state=3)
     sampler.fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
     assert pd.read_parquet(files / "train.parquet")["id"].tolist() == sampler.sample_indices_.tolist()
-
-
-def test_survey_weights_count_in_the_rates(files):
-    frame = FRAME.assign(survey=RNG.integers(1, 5, N))
-    frame.to_parquet(files / "data.parquet")
-    result = sample(files, "--weight", "survey")
-    sampler = UtilityAwarePrevalenceSampler(LinearUtility(0.5, {"sex": 0.5}), random_state=0)
-    sampler.fit(
-        FRAME, FRAME["default"], sensitive_features=SEX, valuation=VALUATION, sample_weight=frame["survey"]
-    )
-    train = pd.read_parquet(files / "train.parquet")
-    assert train["id"].tolist() == sampler.sample_indices_.tolist()
-    assert train["id"].tolist() != expected(LinearUtility(0.5, {"sex": 0.5}), SEX)
-    for sex in ("f", "m"):
-        line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(sex))
-        parts = [part[part["sex"] == sex] for part in (frame, train)]
-        rates = [f"{np.average(part['default'], weights=part['survey']):.3f}" for part in parts]
-        sizes = [str(round(part["survey"].sum() ** 2 / (part["survey"] ** 2).sum())) for part in parts]
-        assert line == [sex, str(len(parts[0])), str(len(parts[1])), *rates, *sizes]
 
 
 @pytest.mark.parametrize(
@@ -336,6 +283,11 @@ def test_survey_weights_count_in_the_rates(files):
             "reweigh --intervention rw --weight default",
             "`--weight` names 'default', the target: name another column.",
         ),
+        ("sample --intervention rps --min-group-size -1", "`--min-group-size` must be at least 0, got -1."),
+        (
+            f"sample --intervention rps --min-group-size {10**13}",
+            "`--min-group-size` must be at most 1,000,000,000,000, got 10000000000000.",
+        ),
     ],
 )
 def test_options_that_do_not_fit_the_method_or_the_table(files, words, message):
@@ -345,17 +297,13 @@ def test_options_that_do_not_fit_the_method_or_the_table(files, words, message):
 
 def test_methods_of_the_other_command_are_not_offered(files):
     for command, method in (("sample", "rw"), ("reweigh", "rps"), ("sample", "none"), ("reweigh", "none")):
-        assert (
-            "Invalid value for '--intervention'"
-            in bare(files, command, "--intervention", method, code=2).stderr
-        )
+        done = bare(files, command, intervention=method, code=2)
+        assert "Invalid value for '--intervention'" in done.stderr
 
 
 def test_a_continuous_attribute_is_shown_by_its_quarters(files):
     Valuation.from_probabilities(RNG.random(N), {"age": RNG.random(N)}).save(files / "values.parquet")
-    words = ["reweigh", files / "data.parquet", "--values", files / "values.parquet", "--target", "default"]
-    words += ["--protected", "age", "--alpha", "0.5", "--out", files / "weights.parquet"]
-    result = run(*words)
+    result = bare(files, "reweigh", values=files / "values.parquet", protected="age", alpha=0.5)
     low, middle, high = (int(np.quantile(FRAME["age"], q, method="inverted_cdf")) for q in (0.25, 0.5, 0.75))
     for title in (f"up to {low}", f"{low} to {middle}", f"{middle} to {high}", f"over {high}"):
         assert f"  {title}  " in result.stdout

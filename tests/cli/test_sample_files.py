@@ -57,7 +57,7 @@ def test_the_same_is_printed_and_written_as_in_memory(files, tmp_path, data, com
 
 @pytest.mark.parametrize(("command", "method", "rows"), [("sample", "rps", None), ("reweigh", "rw", 600)])
 def test_methods_without_values_go_part_by_part_too(files, tmp_path, command, method, rows):
-    result = run(command, files / "parts", *ASKED, "--intervention", method, "--out", tmp_path / "out")
+    result = run(command, files / "parts", *ASKED, intervention=method, out=tmp_path / "out")
     assert f"Settings: intervention {method}" in result.stdout
     assert "positive yes, seed 0." in " ".join(result.stdout.split())
     found = pd.concat([pd.read_parquet(path) for path in (tmp_path / "out").iterdir()])
@@ -86,61 +86,40 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(files, tmp_pa
 @pytest.mark.parametrize(
     ("command", "more", "sentence"),
     [
-        ("sample", ("--out", "s.csv"), "`--out` must be a directory, or end in .parquet"),
-        ("sample", ("--out", "s", "--memory", "2MB"), "`--memory` of 2.0 MB is too small"),
-        ("sample", ("--out", "s", "--protected", "id"), "none of 'id', which `--protected` asks for"),
-        ("reweigh", ("--out", "s", "--positive", "maybe"), "must be one of the labels 'no' and 'yes'"),
-        ("reweigh", ("--out", "s", "--values", "none"), "There is no file or directory"),
+        ("sample", "--out s.csv", "`--out` must be a directory, or end in .parquet"),
+        ("sample", "--out s --memory 2MB", "`--memory` of 2.0 MB is too small"),
+        ("sample", "--out s --protected id", "none of 'id', which `--protected` asks for"),
+        ("reweigh", "--out s --positive maybe", "must be one of the labels 'no' and 'yes'"),
+        ("reweigh", "--out s --values none", "There is no file or directory"),
+        (
+            "reweigh",
+            "--out w.parquet --intervention fairlearn_grid",
+            "FairlearnGrid needs all rows in memory",
+        ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(files, tmp_path, command, more, sentence):
-    placed = [str(tmp_path / own) if own in ("s", "s.csv", "none") else own for own in more]
-    asked = (*ASKED, "--values", files / "values.parquet", "--alpha", 0.5)
-    result = run(command, files / "parts", *asked, *placed, code=2)
+def test_what_is_wrong_is_said_in_a_sentence(files, tmp_path, monkeypatch, command, more, sentence):
+    monkeypatch.chdir(tmp_path)
+    values = {} if "fairlearn" in more else {"values": files / "values.parquet", "alpha": 0.5}
+    result = run(command, files / "parts", *ASKED, *more.split(), **values, code=2)
     assert sentence in " ".join(result.stderr.split())
     assert not list(tmp_path.iterdir())
 
 
-def test_a_method_that_needs_all_rows_says_so(files, tmp_path):
-    result = run(
-        *("reweigh", files / "parts", *ASKED),
-        *("--intervention", "fairlearn_grid", "--out", tmp_path / "w.parquet"),
-        code=2,
-    )
-    assert "FairlearnGrid needs all rows in memory" in result.stderr
+RANDOM = {"protected": "sex", "intervention": "rps", "memory": "1GB"}
 
 
 @pytest.mark.parametrize(("labels", "text"), [([0, 1], "0"), ([0.5, 1.5], "0.5"), ([False, True], "False")])
 def test_positive_labels_are_found_before_a_row_is_read(tmp_path, labels, text):
     FRAME.assign(hired=np.where(FRAME["hired"] == "no", *labels)).to_parquet(tmp_path / "t.parquet")
-    asked = (
-        "--target",
-        "hired",
-        "--protected",
-        "sex",
-        "--intervention",
-        "rps",
-        "--positive",
-        text,
-        "--memory",
-        "1GB",
-    )
-    result = run("sample", f"{tmp_path}/*", *asked, "--out", tmp_path / "_s.parquet")
+    out = tmp_path / "_s.parquet"
+    result = run("sample", f"{tmp_path}/*", **RANDOM, target="hired", positive=text, out=out)
     assert f"positive {labels[0]}, seed 0" in " ".join(result.stdout.split())
 
 
-def test_a_positive_label_that_is_no_number_is_refused(tmp_path):
+@pytest.mark.parametrize("target", ["hired", "n"])
+def test_a_positive_label_that_is_no_number_is_refused(tmp_path, target):
     FRAME.assign(hired=FRAME["hired"] == "no", n=1).to_parquet(tmp_path / "t.parquet")
-    asked = ("--protected", "sex", "--intervention", "rps", "--positive", "yes", "--memory", "1GB")
-    for target in ("hired", "n"):
-        result = run(
-            "sample",
-            tmp_path / "t.parquet",
-            "--target",
-            target,
-            *asked,
-            "--out",
-            tmp_path / "s.parquet",
-            code=2,
-        )
-        assert "`--positive yes` is not a label of the target" in result.stderr
+    options = {"target": target, "positive": "yes", "out": tmp_path / "s.parquet", "code": 2}
+    result = run("sample", tmp_path / "t.parquet", **RANDOM, **options)
+    assert "`--positive yes` is not a label of the target" in result.stderr

@@ -3,58 +3,47 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.program import run
+from tests.cli.program import refusal, run
 
 from fado import Valuation
 
 N = 40
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(100, 100 + N),
+        "age": np.tile([20, 40, 60, 80], N // 4),
+        "sex": np.tile(["f", "m"], N // 2),
+        "default": np.tile([0, 0, 0, 1, 1], N // 5),
+    }
+)
 
 
 @pytest.fixture
-def frame():
-    return pd.DataFrame(
-        {
-            "id": np.arange(100, 100 + N),
-            "age": np.tile([20, 40, 60, 80], N // 4),
-            "sex": np.tile(["f", "m"], N // 2),
-            "default": np.tile([0, 0, 0, 1, 1], N // 5),
-        }
-    )
-
-
-@pytest.fixture
-def data(frame, tmp_path):
-    frame.to_parquet(tmp_path / "data.parquet")
-    return tmp_path / "data.parquet"
-
-
-@pytest.fixture
-def values(frame, tmp_path):
+def values(tmp_path):
     """Give values that tell their rows: the id for y, minus the id for the attribute."""
-    table = pd.DataFrame({"id": frame["id"], "y": frame["id"] / 10, "sex": -frame["id"] / 10})
+    FRAME.to_parquet(tmp_path / "data.parquet")
+    table = pd.DataFrame({"id": FRAME["id"], "y": FRAME["id"] / 10, "sex": -FRAME["id"] / 10})
     table.to_csv(tmp_path / "made.csv", index=False)
     return table
 
 
 def value(folder, *more, source="made.csv", out="v.parquet", protected=("sex",), code=0):
-    attributes = [word for name in protected for word in ("--protected", name)]
-    return run(
-        *("value", folder / "data.parquet", "--target", "default", *attributes),
-        *("--from", folder / source, "--out", folder / out, *more),
-        code=code,
-    )
+    options = {"target": "default", "protected": protected, "from": folder / source, "out": folder / out}
+    return run("value", folder / "data.parquet", *more, **options, code=code)
 
 
-def check_sentence(result, sentence):
-    assert result.stderr == f"error: {sentence}\n"
-
-
+@pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("source", ["made.csv", "made.parquet"])
 @pytest.mark.parametrize("out", ["v.csv", "v.parquet"])
-def test_values_come_in_by_position(data, values, tmp_path, source, out):
+def test_values_come_in_by_position(values, tmp_path, source, out, missing):
+    if missing:
+        values.loc[[2, 5, 6], "sex"] = np.nan
+        values.loc[5, "y"] = np.nan
+    values.to_csv(tmp_path / "made.csv", index=False)
     values.to_parquet(tmp_path / "made.parquet")
     result = value(tmp_path, source=source, out=out)
     assert result.stderr == ""
+    assert ("Rows without a value: 1 for the target, 3 for sex\n" in result.stdout) is missing
     loaded = Valuation.load(tmp_path / out)
     pd.testing.assert_frame_equal(loaded.values, values[["y", "sex"]])
     assert loaded.provenance.algorithm == "given"
@@ -63,7 +52,7 @@ def test_values_come_in_by_position(data, values, tmp_path, source, out):
         assert loaded.provenance.made_for.target == "default"
 
 
-def test_the_summary(data, values, tmp_path):
+def test_the_summary(values, tmp_path):
     lines = value(tmp_path).stdout.splitlines()
     at = lines.index("Protected attribute sex: values for the target, quartiles per row")
     # ids of women are even: 100, 102, ..., with labels 0, 0, 1, 0, 1 in turn (the fives of 0 0 0 1 1)
@@ -73,28 +62,25 @@ def test_the_summary(data, values, tmp_path):
     assert not any("no value" in line or "without a value" in line for line in lines)
 
 
-def test_short_names_for_one_attribute(data, values, tmp_path):
-    short = values.rename(columns={"y": "v_y", "sex": "v_z"})
-    short.to_csv(tmp_path / "made.csv", index=False)
+def test_short_names_for_one_attribute(values, tmp_path):
+    made = tmp_path / "made.csv"
+    values.rename(columns={"y": "v_y", "sex": "v_z"}).to_csv(made, index=False)
     value(tmp_path, protected=("age >= 50",))
     loaded = Valuation.load(tmp_path / "v.parquet")
     assert loaded.variables == ["y", "age>=50"]
     np.testing.assert_array_equal(loaded["age>=50"], values["sex"])
-    check_sentence(
-        value(tmp_path, protected=("sex", "age>=50"), code=2),
-        f"'{tmp_path / 'made.csv'}' has no column of values for the protected attribute 'sex': it must be "
-        "named 'sex'.",
-    )
+    told = refusal(value(tmp_path, protected=("sex", "age>=50"), code=2))
+    lacking = "has no column of values for the protected attribute 'sex': it must be named 'sex'."
+    assert told == f"'{made}' {lacking}"
 
 
-def test_a_column_that_differs_is_reported(frame, data, values, tmp_path):
+def test_a_column_that_differs_is_reported(values, tmp_path):
     values.astype({"id": float}).to_parquet(tmp_path / "made.parquet")
     assert value(tmp_path, source="made.parquet").stderr == ""
     values[::-1].to_csv(tmp_path / "made.csv", index=False)
-    for written in (frame, frame.astype({"id": str}), frame.astype({"id": "category"})):
-        written.to_parquet(data)
-        result = value(tmp_path)
-        assert result.stderr == (
+    for written in (FRAME, FRAME.astype({"id": str}), FRAME.astype({"id": "category"})):
+        written.to_parquet(tmp_path / "data.parquet")
+        assert value(tmp_path).stderr == (
             f"warning: Rows are matched by position, but column 'id' of '{tmp_path / 'made.csv'}' differs "
             "from the table's: if it is a row id, sort the file like the table.\n"
         )
@@ -141,37 +127,27 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_with_a_file_is_one_sentence(data, values, tmp_path, case):
+def test_what_is_wrong_with_a_file_is_one_sentence(values, tmp_path, case):
     change, sentence = WRONG[case]
     made = tmp_path / "made.csv"
     change(values).to_csv(made, index=False)
-    check_sentence(value(tmp_path, code=2), sentence.replace("MADE", f"'{made}'"))
+    assert refusal(value(tmp_path, code=2)) == sentence.replace("MADE", f"'{made}'")
     assert not (tmp_path / "v.parquet").exists()
 
 
-@pytest.mark.parametrize("source", ["made.csv", "made.parquet"])
-def test_rows_may_have_no_value(data, values, tmp_path, source):
-    values.loc[[2, 5, 6], "sex"] = np.nan
-    values.loc[5, "y"] = np.nan
-    values.to_csv(tmp_path / "made.csv", index=False)
-    values.to_parquet(tmp_path / "made.parquet")
-    result = value(tmp_path, source=source)
-    assert "Rows without a value: 1 for the target, 3 for sex\n" in result.stdout
-    pd.testing.assert_frame_equal(Valuation.load(tmp_path / "v.parquet").values, values[["y", "sex"]])
-
-
 @pytest.mark.parametrize(
-    ("option", "given"),
+    "option",
     [
-        *(("--valuator", "inbag"), ("--bags", 5), ("--ratio", "fpr_ratio"), ("--performance", "accuracy")),
-        *(("--exclude", "age"), ("--drop", "id"), ("--groups", "id"), ("--jobs", 2)),
+        *("valuator inbag", "bags 5", "ratio fpr_ratio", "performance accuracy"),
+        *("exclude age", "drop id", "groups id", "jobs 2"),
     ],
 )
-def test_nothing_is_fitted(data, values, tmp_path, option, given):
-    sentence = f"`--from` reads values and fits no models: leave out `{option}`."
-    check_sentence(value(tmp_path, option, given, code=2), sentence)
+def test_nothing_is_fitted(values, tmp_path, option):
+    name, given = option.split()
+    told = refusal(value(tmp_path, f"--{name}", given, code=2))
+    assert told == f"`--from` reads values and fits no models: leave out `--{name}`."
 
 
-def test_the_file_itself_is_not_replaced(data, values, tmp_path):
-    sentence = f"`--out` is '{tmp_path / 'made.csv'}', which is also an input: name another file."
-    check_sentence(value(tmp_path, out="made.csv", code=2), sentence)
+def test_the_file_itself_is_not_replaced(values, tmp_path):
+    told = refusal(value(tmp_path, out="made.csv", code=2))
+    assert told == f"`--out` is '{tmp_path / 'made.csv'}', which is also an input: name another file."
