@@ -82,8 +82,6 @@ def test_sparse_pandas_columns():
     assert flags.classes == (False, True)
     texts = column_from("c", pd.Series(["a", "b", "a"], dtype=pd.SparseDtype(object, "a")))
     assert texts.levels == ("a", "b")
-    (named,) = attribute_columns(pd.DataFrame({"flag": pd.Series([0, 1, 0], dtype="Sparse[int]")}))
-    assert named.numbers().tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize("dtype", [">i2", ">i8", ">u4", ">f4", ">f8", np.longdouble, "<i8", np.float16])
@@ -109,70 +107,53 @@ def test_text_of_any_byte_order():
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-def test_numpy_matrices_are_attributes():
-    first, second = attribute_columns(np.matrix([[1, 2], [3, 4]]))
-    assert (first.name, second.name) == ("z0", "z1")
-    assert second.numbers().tolist() == [2, 4]
-    (alone,) = attribute_columns(np.matrix([[1], [3]]))
-    assert (alone.name, alone.numbers().tolist()) == ("z", [1, 3])
-
-
-def test_polars_numbers_of_128_bits():
-    assert variable_from(column_from("c", pl.Series([2, None, 1], dtype=pl.Int128))).classes == (
-        1,
-        2,
-        "unknown",
+def test_tables_of_any_kind_are_attributes():
+    tables = (
+        (np.matrix([[1, 2], [3, 4]]), {"z0": [1, 3], "z1": [2, 4]}),
+        (np.matrix([[1], [3]]), {"z": [1, 3]}),
+        (np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]), {"z0": [1, 3], "z1": [np.nan, 4]}),
+        (pl.LazyFrame({"a": [1, 2], "b": [True, None]}), {"a": [1, 2], "b": [1, np.nan]}),
+        (pd.DataFrame({"flag": pd.Series([0, 1, 0], dtype="Sparse[int]")}), {"flag": [0, 1, 0]}),
     )
-    assert column_from("c", pl.Series([1, 2**100], dtype=pl.Int128)).numbers().tolist() == [1, 2.0**100]
+    for values, expected in tables:
+        columns = {column.name: column.numbers() for column in attribute_columns(values)}
+        np.testing.assert_equal(columns, expected)
 
 
-def test_lazy_polars_tables_are_attributes():
-    first, second = attribute_columns(pl.LazyFrame({"a": [1, 2], "b": ["x", None]}))
-    assert first.numbers().tolist() == [1, 2]
-    assert second.codes().tolist() == [0, -1]
+def arrow(kind, values):
+    return pd.Series(values, dtype=pd.ArrowDtype(kind))
+
+
+def masked(values):
+    return np.ma.masked_array(values, mask=[0, 1, 0])
 
 
 @pytest.mark.parametrize(
     ("values", "classes"),
     [
-        ([1, 2, 3], (1, 3)),
-        ([0.5, 1.5, 2.5], (0.5, 2.5)),
-        ([True, True, False], (False, True)),
-        (list("abc"), ("a", "c")),
+        (arrow(pa.string(), ["b", None, "a"]), ("a", "b")),
+        (arrow(pa.large_string(), ["b", None, "a"]), ("a", "b")),
+        (arrow(pa.dictionary(pa.int8(), pa.string()), ["b", None, "a"]), ("a", "b")),
+        (arrow(pa.bool_(), [True, None, False]), (False, True)),
+        (arrow(pa.int8(), [2, None, 1]), (1, 2)),
+        (arrow(pa.float32(), [2.0, None, 0.5]), (0.5, 2)),
+        (arrow(pa.decimal128(4, 2), [Decimal(2), None, Decimal("0.25")]), (0.25, 2)),
+        (pl.Series([2, None, 1], dtype=pl.Int128), (1, 2)),
+        (masked([3, 2, 1]), (1, 3)),
+        (masked([2.5, 1.5, 0.5]), (0.5, 2.5)),
+        (masked([True, True, False]), (False, True)),
+        (masked(list("cba")), ("a", "c")),
     ],
-    ids=["whole", "floats", "booleans", "text"],
 )
-def test_masked_entries_are_missing(values, classes):
-    variable = variable_from(column_from("c", np.ma.masked_array(values, mask=[0, 1, 0])))
+def test_missing_entries_of_any_library(values, classes):
+    variable = variable_from(column_from("c", values))
     assert variable.classes == (*classes, "unknown")
-    assert variable.labels[1] == 2
-    unmasked = variable_from(column_from("c", np.ma.masked_array(values)))
-    assert not unmasked.has_missing
-
-
-def test_masked_matrices_are_attributes():
-    _, second = attribute_columns(np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]))
-    np.testing.assert_array_equal(second.numbers(), [np.nan, 4])
-
-
-@pytest.mark.parametrize(
-    ("kind", "values", "classes"),
-    [
-        (pa.string(), ["b", None, "a"], ("a", "b", "unknown")),
-        (pa.large_string(), ["b", None, "a"], ("a", "b", "unknown")),
-        (pa.dictionary(pa.int8(), pa.string()), ["b", None, "a"], ("a", "b", "unknown")),
-        (pa.bool_(), [True, None, False], (False, True, "unknown")),
-        (pa.int8(), [2, None, 1], (1, 2, "unknown")),
-        (pa.float32(), [2.0, None, 0.5], (0.5, 2, "unknown")),
-        (pa.decimal128(4, 2), [Decimal(2), None, Decimal("0.25")], (0.25, 2, "unknown")),
-    ],
-    ids=str,
-)
-def test_arrow_backed_pandas_columns(kind, values, classes):
-    series = pd.Series(values, dtype=pd.ArrowDtype(kind))
-    variable = variable_from(column_from("c", series))
-    assert variable.classes == classes
     assert variable.labels.tolist() == [1, 2, 0]
+
+
+def test_large_and_unmasked_numbers():
+    assert column_from("c", pl.Series([1, 2**100], dtype=pl.Int128)).numbers().tolist() == [1, 2.0**100]
+    assert not variable_from(column_from("c", np.ma.masked_array([1, 2, 3]))).has_missing
 
 
 def test_read_only_memory_maps(tmp_path):

@@ -42,15 +42,9 @@ def test_the_pieces_of_a_problem():
     assert problem.sample_weight.tolist() == [1, 2, 0, 1]
     assert problem.blocks.tolist() == [1, 0, 1, 0]
     assert problem.labels.is_positive.tolist() == [False, True, False, True]
-
-
-def test_what_is_not_given():
-    problem = read_problem(X, Y)
-    assert problem.protected == problem.positions == ()
-    assert problem.sample_weight is None
-    assert problem.blocks is None
-    assert problem.groups.names == ("all rows",)
-    assert problem.groups.codes.tolist() == [0, 0, 0, 0]
+    bare = read_problem(X, Y)
+    assert (bare.protected, bare.positions, bare.sample_weight, bare.blocks) == ((), (), None, None)
+    assert (bare.groups.names, bare.groups.codes.tolist()) == (("all rows",), [0, 0, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -122,13 +116,11 @@ def test_rows_with_the_same_labels_in_another_order_are_named(argument):
         assert read_problem(frame, **given | {argument: moved}).n_rows == 3  # positions stay the rule
     others = moved.set_axis(["p", "s", "q"], axis=0)
     read_problem(frame, **given | {argument: others})
-
-
-def test_orders_of_several_attributes_are_compared_one_by_one():
-    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=[7, 8])
-    sex = pd.Series(["f", "m"], [8, 7])
-    with pytest.warns(UserWarning, match=r"`sensitive_features\['sex'\]` has .*row 0 is 7 in X and 8 there"):
-        read_problem(frame, [0, 1], {"age": [1, 2], "sex": sex})
+    several = {"age": [1, 2, 3], "sex": pd.Series(list("fmm"), list("prq"))}
+    with pytest.warns(
+        UserWarning, match=r"`sensitive_features\['sex'\]` has .*row 1 is 'q' in X and 'r' there"
+    ):
+        read_problem(frame, **given | {"sensitive_features": several})
 
 
 PEOPLE = {"age": [1, 2, 3, 4], "sex": list("fmmf")}
@@ -176,6 +168,7 @@ def column(first, second):
         ([True, False], [True, True], [1, 0, 1, 1]),
         ([True, False], [3, 4], [1, 0, 3, 4]),
         (np.array([1, 2], dtype=np.int8), np.array([300, 4]), [1, 2, 300, 4]),
+        ([None, None], [1, 2], [np.nan, np.nan, 1, 2]),
     ],
 )
 def test_numbers_of_any_kind_stay_numbers(first, second, expected):
@@ -185,14 +178,20 @@ def test_numbers_of_any_kind_stay_numbers(first, second, expected):
     assert joined.is_boolean is (np.asarray([*first, *second]).dtype == bool)
 
 
-@pytest.mark.parametrize("kind", [object, "category"])
-def test_levels_are_those_of_both(kind):
-    joined = column(pd.Series(["b", "d"], dtype=kind), pd.Series(["a", None], dtype=kind))
-    assert joined.levels == ("a", "b", "d")
-    np.testing.assert_array_equal(joined.codes(), [1, 2, 0, -1])
-    mixed = column(["b", "d"], pd.Categorical(["a", "d"]))
-    assert mixed.levels == ("a", "b", "d")
-    np.testing.assert_array_equal(mixed.codes(), [1, 2, 0, 2])
+@pytest.mark.parametrize(
+    ("first", "second", "levels", "codes"),
+    [
+        (pd.Series(["b", "d"]), pd.Series(["a", None]), ("a", "b", "d"), [1, 2, 0, -1]),
+        (pd.Categorical(["b", "d"]), pd.Categorical(["a", None]), ("a", "b", "d"), [1, 2, 0, -1]),
+        (["b", "d"], pd.Categorical(["a", "d"]), ("a", "b", "d"), [1, 2, 0, 2]),
+        (["a", "b"], [None, None], ("a", "b"), [0, 1, -1, -1]),
+        ([None, None], ["a", "b"], ("a", "b"), [-1, -1, 0, 1]),
+    ],
+)
+def test_levels_are_those_of_both(first, second, levels, codes):
+    joined = column(first, second)
+    assert joined.levels == levels
+    np.testing.assert_array_equal(joined.codes(), codes)
 
 
 def test_categories_of_numbers_stay_what_they_were():
@@ -201,14 +200,6 @@ def test_categories_of_numbers_stay_what_they_were():
     assert joined.labels == (10, 2, 9)
     codes, entries = joined.encode()
     assert [entries[code] for code in codes] == [10, 2, 9, 2]
-
-
-def test_a_column_without_entries_is_of_whatever_kind_the_other_is():
-    joined = column(["a", "b"], [None, None])
-    assert joined.levels == ("a", "b")
-    np.testing.assert_array_equal(joined.codes(), [0, 1, -1, -1])
-    np.testing.assert_array_equal(column([None, None], ["a", "b"]).codes(), [-1, -1, 0, 1])
-    np.testing.assert_array_equal(column([None, None], [1, 2]).numbers(), [np.nan, np.nan, 1, 2])
 
 
 WORDS, BANDS = frame(u=["a", "b"]), frame(u=pd.Categorical([1, 2]))
@@ -247,23 +238,19 @@ NUMBERED, TWICE = (pd.DataFrame([[1, 2], [3, 4]], columns=names) for names in ([
         (
             frame(u=[1, 2], v=[3, 4]),
             frame(w=[0, 0], v=[7, 8], u=[5, 6]),  # by name, in any order
-            {"u": [1, 2, 5, 6], "v": [3, 4, 7, 8]},
+            [("u", [1, 2, 5, 6]), ("v", [3, 4, 7, 8])],
         ),
-        (NUMBERED, NUMBERED[[1, 0]], {"0": [1, 3, 1, 3], "1": [2, 4, 2, 4]}),
-        (*ARRAYS, {"x0": [1, 2, 5, 6], "x1": [3, 4, 7, 8]}),  # by position
-        (frame(v=[1, 2], u=[3, 4]), ARRAYS[1], {"v": [1, 2, 5, 6], "u": [3, 4, 7, 8]}),
+        (NUMBERED, NUMBERED[[1, 0]], [("0", [1, 3, 1, 3]), ("1", [2, 4, 2, 4])]),
+        (*ARRAYS, [("x0", [1, 2, 5, 6]), ("x1", [3, 4, 7, 8])]),  # by position
+        (frame(v=[1, 2], u=[3, 4]), ARRAYS[1], [("v", [1, 2, 5, 6]), ("u", [3, 4, 7, 8])]),
+        (TWICE, TWICE + 4, [("u", [1, 3, 5, 7]), ("u", [2, 4, 6, 8])]),
     ],
 )
 def test_columns_are_matched_by_name_or_else_by_position(first, second, expected):
     joined = join_problems(problem(first), problem(second)).table
-    assert {column.name: column.numbers().tolist() for column in joined.columns} == expected
-    assert joined.names == list(expected)
+    assert [(column.name, column.numbers().tolist()) for column in joined.columns] == expected
+    assert joined.names == [name for name, _ in expected]
     assert joined.is_named is (first is not ARRAYS[0])
-
-
-def test_repeated_names_are_matched_by_position_where_both_have_them():
-    joined = join_problems(problem(TWICE), problem(TWICE + 4))
-    np.testing.assert_array_equal(joined.table.columns[1].numbers(), [2, 4, 6, 8])
 
 
 def test_labels_and_groups_are_those_of_both():
@@ -340,19 +327,15 @@ def test_protected_attributes_come_in_many_forms_with_names_or_without(given, na
     assert all(column.named for column in columns) is are_given
 
 
-def test_names_of_columns_are_no_labels():
-    assert [position for _, position in protected_columns(["sex", "age"], TABLE)] == [0, 1]
-    table = Table.from_input(pd.DataFrame({"a": [1, 2], "b": [3, 4]}))
-    assert [position for _, position in protected_columns(["a", "b"], table)] == [0, 1]
-    assert [position for _, position in protected_columns(["u", "v"], table)] == [None]
-
-
 @pytest.mark.parametrize("kind", [int, np.int64, str])
 def test_whole_numbers_name_columns_of_a_pandas_table(kind):
     table = Table.from_input(pd.DataFrame({0: [1, 2, 3], 1: ["a", "b", "a"]}))
     assert [position for _, position in protected_columns(kind(1), table)] == [1]
     assert [position for _, position in protected_columns([kind(1), kind(0)], table)] == [1, 0]
     assert [position for _, position in protected_columns([1, 0, 1], table)] == [None]  # an entry per row
+    words = Table.from_input(pd.DataFrame({"a": [1, 2], "b": [3, 4]}))  # as many names as rows
+    assert [position for _, position in protected_columns(["a", "b"], words)] == [0, 1]
+    assert [position for _, position in protected_columns(["u", "v"], words)] == [None]
     for matrix in (table, Table.from_input(X)):
         with pytest.raises(ValueError, match=r"names '?7'?, which is not a column of X"):
             protected_columns(kind(7), matrix)
@@ -361,20 +344,16 @@ def test_whole_numbers_name_columns_of_a_pandas_table(kind):
         protected_columns(kind(3), twice)
 
 
-@pytest.mark.parametrize(
-    ("weights", "expected"),
-    [
-        (None, None),
-        ([1, 0, 2], [1, 0, 2]),
-        (2, [2, 2, 2]),
-        (pd.Series([1, 2, 3], index=[5, 5, 5]), [1, 2, 3]),
-        (pl.Series([1, 2, 3]), [1, 2, 3]),
-        (np.array([1, 2, 3], dtype=">f4"), [1, 2, 3]),
-    ],
-)
-def test_weights(weights, expected):
-    read = weights_of(weights, 3)
-    assert read is expected if expected is None else read.tolist() == expected
+def test_weights():
+    assert weights_of(None, 3) is None
+    assert weights_of(2, 3).tolist() == [2, 2, 2]
+    for weights in (
+        [1, 0, 3],
+        pd.Series([1, 0, 3], index=[5, 5, 5]),
+        pl.Series([1, 0, 3]),
+        np.array([1, 0, 3], dtype=">f4"),
+    ):
+        assert weights_of(weights, 3).tolist() == [1, 0, 3]
 
 
 MONTHS = pd.to_datetime(["2024-02-01", "2024-01-01", "2024-02-01", "2024-01-01"]).to_series()
