@@ -94,12 +94,6 @@ def test_a_plain_name_gives_the_column(table):
     assert written(table, "source").sources == ("source",)
 
 
-def test_a_column_named_like_the_expression_wins():
-    frame = pd.DataFrame({"Charlson>0": ["yes", "no"], "Charlson": [0, 0]})
-    assert protected_from(frame, "Charlson>0").tolist() == ["yes", "no"]
-    assert written(frame, "Charlson>0").sources == ("Charlson>0",)
-
-
 @pytest.mark.parametrize(
     ("expression", "column"),
     [
@@ -118,12 +112,16 @@ def test_the_name_before_the_sign_is_the_source(expression, column):
     assert written(frame, expression).sources == (column,)
 
 
-def test_a_pandas_index_is_kept():
-    frame = pd.DataFrame({"age": [60, 20]}, index=["b", "b"])
-    for expression in ("age>=50", "age>=50 & age<70"):
+def test_a_pandas_index_is_kept_and_a_column_named_like_the_expression_wins():
+    frame = pd.DataFrame({"age": [60, 20], "bmi>0": ["yes", "no"], "bmi": [0, 0]}, index=["b", "b"])
+    for expression, expected in (
+        ("age>=50", [True, False]),
+        ("age>=50 & age<70", [True, False]),
+        ("bmi>0", ["yes", "no"]),
+    ):
         result = protected_from(frame, expression)
-        assert result.index.tolist() == ["b", "b"]
-        assert result.tolist() == [True, False]
+        assert (result.index.tolist(), result.tolist()) == (["b", "b"], expected)
+    assert written(frame, "bmi>0").sources == ("bmi>0",)
 
 
 def test_several_comparisons_follow_three_valued_logic():
@@ -286,31 +284,44 @@ def test_comparisons_that_tell_no_rows_apart_are_refused(table, expression, mess
         written(table, expression).check(table)
 
 
-def test_what_tells_rows_apart_passes_and_unseen_values_of_a_list_are_named():
-    with pytest.raises(ValueError, match=r"'x==1' is missing in every row: 'x' holds nothing\."):
-        written(pd.DataFrame({"x": [1]}), "x==1").check(pd.DataFrame({"x": [None, None]}))
-    for expression in ("source", "customer_age>=50", "source != WEB & income > 0.2"):
-        written(TABLES["pandas"], expression).check(TABLES["pandas"])
-    with pytest.warns(UserWarning, match=r"No row has 'Wep' in 'source', .*; did you mean 'WEB'\?"):
-        written(TABLES["pandas"], "source in [APP, Wep]").check(TABLES["pandas"])
+CHOICES = pd.DataFrame({"a": [1, 0, 0], "b": [0, 1, 0], "none": [0, 0, 0], "all": [1, 1, 1]})
 
 
-def test_an_expression_with_a_choice_must_tell_rows_apart_as_a_whole():
-    frame = pd.DataFrame({"a": [1, 0, 0], "b": [0, 1, 0], "none": [0, 0, 0], "all": [1, 1, 1]})
-    written(frame, "a==1 | b==1").check(frame)
-    with pytest.warns(UserWarning, match=r"^'none==1' is true in no row: 'none' goes from 0 to 0\.$"):
-        written(frame, "a==1 | none==1").check(frame)
-    with pytest.warns(UserWarning, match=r"^'all==1' is true in every row: 'all' goes from 1 to 1\.$"):
-        written(frame, "a==1 | b==1 & all==1").check(frame)
-    for expression, message in (
-        ("a==1 | all==1", r"^`expression` 'all==1' is true in every row: 'all' goes from 1 to 1\.$"),
-        ("none==1 | none==2", r"^`expression` 'none==1' is true in no row"),
-        ("a==1 | a==0", r"^`expression` 'a==1 \| a==0' is true in every row: loosen a comparison, or leave"),
-        ("a==1 & b==1", r"^`expression` 'a==1 & b==1' is true in no row"),
-        ("a==1 & all==1", r"^`expression` 'all==1' is true in every row"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            written(frame, expression).check(frame)
+@pytest.mark.parametrize(
+    ("frame", "expression", "message"),
+    [
+        (
+            TABLES["pandas"],
+            "source in [APP, Wep]",
+            r"^No row has 'Wep' in 'source', .*; did you mean 'WEB'\?",
+        ),
+        (CHOICES, "a==1 | none==1", r"^'none==1' is true in no row: 'none' goes from 0 to 0\.$"),
+        (CHOICES, "a==1 | b==1 & all==1", r"^'all==1' is true in every row: 'all' goes from 1 to 1\.$"),
+    ],
+)
+def test_what_tells_rows_apart_passes_and_what_is_idle_in_it_is_named(frame, expression, message):
+    for passes in ("source", "customer_age>=50", "source != WEB & income > 0.2"):
+        written(TABLES["pandas"], passes).check(TABLES["pandas"])
+    written(CHOICES, "a==1 | b==1").check(CHOICES)
+    with pytest.warns(UserWarning, match=message):
+        written(frame, expression).check(frame)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("a==1 | all==1", r"'all==1' is true in every row: 'all' goes from 1 to 1\.$"),
+        ("none==1 | none==2", r"'none==1' is true in no row"),
+        ("a==1 | a==0", r"'a==1 \| a==0' is true in every row: loosen a comparison, or leave"),
+        ("a==1 & b==1", r"'a==1 & b==1' is true in no row"),
+        ("a==1 & all==1", r"'all==1' is true in every row"),
+    ],
+)
+def test_an_expression_with_a_choice_must_tell_rows_apart_as_a_whole(expression, message):
+    with pytest.raises(ValueError, match=f"^`expression` {message}"):
+        written(CHOICES, expression).check(CHOICES)
+    with pytest.raises(ValueError, match=r"'a==1' is missing in every row: 'a' holds nothing\."):
+        written(CHOICES, "a==1").check(pd.DataFrame({"a": [None, None]}))
 
 
 TARGET = Expression.of(["age", "sex", "amount"], "amount >= 1000", "target")
@@ -323,6 +334,7 @@ def named(protected, names):
 
 
 def test_groups_have_the_names_that_are_given():
+    assert TARGET.read(pa.Table.from_pandas(PEOPLE), named=False).to_pylist() == [False, True, None]
     old = named("age >= 50", ["50, and over", "under 50"])
     assert as_list(old.groups(PEOPLE)) == ["under 50", "50, and over", None]
     assert as_list(old.groups(pa.Table.from_pandas(PEOPLE))) == ["under 50", "50, and over", None]
@@ -374,24 +386,28 @@ def test_names_that_do_not_fit_the_groups_are_refused(protected, names, message)
         named(protected, names).check(frame)
 
 
-def test_names_of_what_is_no_attribute_are_refused():
-    message = r"^`group_names` names 'age', which is not one of the protected .* 'sex'"
+@pytest.mark.parametrize(
+    ("protected", "target", "names", "message"),
+    [
+        (
+            ["sex"],
+            "amount >= 1000",
+            {"age": {1: "x"}},
+            "^`group_names` names 'age', which is not one .*'sex'",
+        ),
+        (
+            ["sex==1 | amount>=500"],
+            "amount >= 1000",
+            None,
+            "^`protected` names 'amount', of which the target is made, so that no",
+        ),
+        (["amount"], "amount", None, "^`protected` names 'amount', the target: name another column"),
+        (["sex==1", "sex = 1"], "amount", None, "different names, got 'sex==1' more than once"),
+    ],
+)
+def test_attributes_that_cannot_be_meant_are_refused(protected, target, names, message):
     with pytest.raises(ValueError, match=message):
-        read_attributes(list(PEOPLE), ["sex"], TARGET, {"age": {1: "x"}})
-
-
-def test_a_target_of_comparisons_keeps_its_columns_to_itself():
-    table = pa.Table.from_pandas(PEOPLE)
-    assert TARGET.read(table, named=False).to_pylist() == [False, True, None]
-    with pytest.raises(
-        ValueError, match=r"^`protected` names 'amount', of which the target is made, so that no"
-    ):
-        read_attributes(list(PEOPLE), ["sex==1 | amount>=500"], TARGET)
-    plain = Expression.of(list(PEOPLE), "amount", "target")
-    with pytest.raises(ValueError, match=r"^`protected` names 'amount', the target: name another column"):
-        read_attributes(list(PEOPLE), ["amount"], plain)
-    with pytest.raises(ValueError, match="different names, got 'sex==1' more than once"):
-        read_attributes(list(PEOPLE), ["sex==1", "sex = 1"], TARGET)
+        read_attributes(list(PEOPLE), protected, Expression.of(list(PEOPLE), target, "target"), names)
 
 
 SINGLE = np.array([0.3, 0.4], dtype=np.float32)

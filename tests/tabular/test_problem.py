@@ -117,9 +117,7 @@ def test_rows_with_the_same_labels_in_another_order_are_named(argument):
     others = moved.set_axis(["p", "s", "q"], axis=0)
     read_problem(frame, **given | {argument: others})
     several = {"age": [1, 2, 3], "sex": pd.Series(list("fmm"), list("prq"))}
-    with pytest.warns(
-        UserWarning, match=r"`sensitive_features\['sex'\]` has .*row 1 is 'q' in X and 'r' there"
-    ):
+    with pytest.warns(UserWarning, match=r"`sensitive_features\['sex'\]` has .*row 1 is 'q' in X"):
         read_problem(frame, **given | {"sensitive_features": several})
 
 

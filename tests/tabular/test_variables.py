@@ -59,21 +59,15 @@ def test_numbers_are_classes_up_to_twenty_values_or_as_chosen(values, chosen, ki
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
-def test_missing_groups_are_another_class(missing):
-    with pytest.warns(
-        UserWarning, match="'z' is unknown in 2 of 6 rows: they are a separate class, 'unknown'"
-    ):
+def test_missing_entries_are_another_class_or_stay_missing(missing):
+    said = "'z' is unknown in 2 of 6 rows: they are a separate class, 'unknown'"
+    with pytest.warns(UserWarning, match=said):
         read = learnable(["a", "b", missing, "a", missing, "b"], name="z")
     assert read.classes == ("a", "b", "unknown")
-    np.testing.assert_array_equal(read.labels, [0, 1, 2, 0, 2, 1])
-
-
-def test_missing_numbers_are_kept_missing():
-    values = [float(value) for value in range(30)]
+    assert read.labels.tolist() == [0, 1, 2, 0, 2, 1]
     with pytest.warns(UserWarning, match="'z' is unknown in 1 of 31 rows: its models learn from the others"):
-        read = learnable([*values, None], name="z")
-    assert read.kind == "continuous"
-    assert read.known.sum() == 30
+        read = learnable([*map(float, range(30)), missing], name="z")
+    assert (read.kind, read.known.sum()) == ("continuous", 30)
 
 
 @pytest.mark.parametrize(
@@ -129,21 +123,26 @@ def test_several_attributes_are_crossed_into_the_combinations_that_occur():
     assert three.names[3] == "sex='m', old=True, n=2"
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
-def test_missing_values_are_another_group(missing):
-    with pytest.warns(
-        UserWarning, match="'z' is unknown in 1 of 4 rows: they are counted as group 'unknown', and"
-    ):
-        groups = groups_of(pd.Series(["NA", missing, "NA", "a"], dtype=object))
-    assert groups.codes.tolist() == [0, 2, 0, 1]
-    assert groups.names == ("'NA'", "'a'", "unknown")
-
-
-def test_missing_numbers_and_booleans():
-    with pytest.warns(UserWarning, match="unknown in 2 of 4"):
-        assert groups_of([1.0, np.nan, 0.5, np.nan]).names == ("0.5", "1", "unknown")
-    with pytest.warns(UserWarning, match="unknown in 1 of 4"):
-        assert groups_of(pd.array([True, None, False, True])).codes.tolist() == [1, 2, 0, 1]
+@pytest.mark.parametrize(
+    ("values", "said", "codes", "names"),
+    [
+        *(
+            (
+                pd.Series(["NA", missing, "NA", "a"], dtype=object),
+                "1 of 4 rows: they are counted as group 'unknown', and",
+                [0, 2, 0, 1],
+                ("'NA'", "'a'", "unknown"),
+            )
+            for missing in (None, np.nan, pd.NA)
+        ),
+        ([1.0, np.nan, 0.5, np.nan], "2 of 4", [1, 2, 0, 2], ("0.5", "1", "unknown")),
+        (pd.array([True, None, False, True]), "1 of 4", [1, 2, 0, 1], ("False", "True", "unknown")),
+    ],
+)
+def test_missing_values_are_another_group(values, said, codes, names):
+    with pytest.warns(UserWarning, match=f"'z' is unknown in {said}"):
+        groups = groups_of(values)
+    assert (groups.codes.tolist(), groups.names) == (codes, names)
 
 
 @pytest.mark.filterwarnings("ignore:Protected attribute 'age>=50' is unknown")
@@ -157,11 +156,17 @@ def test_groups_that_say_what_is_compared_need_no_attribute_before_them():
     assert smokers.titles == ("smoker = no, sex = f", "smoker = smoker, sex = f")
 
 
-def test_numbers_that_are_no_groups_are_refused():
+def test_numbers_are_groups_if_there_are_few_or_they_are_cut_into_quarters():
     table = np.zeros((30, 1))
     assert len(groups_of(np.arange(30) % 20, table)) == 20
     with pytest.raises(ValueError, match="'age' has 21 different numbers, too many for groups: cut it"):
         groups_of({"age": np.arange(30) % 21}, table)
+    (age,) = encoded(age=[*map(float, range(40)), None])
+    groups = group_rows([age], quarters=True)
+    assert groups.names == ("up to 9", "9 to 19", "19 to 29", "over 29", "unknown")
+    assert groups.sizes.tolist() == [10, 10, 10, 10, 1]
+    with pytest.raises(ValueError, match="no protected attribute to form groups"):
+        group_rows([])
 
 
 def test_groups_in_the_order_in_which_rows_show_them():
@@ -182,15 +187,6 @@ def test_groups_in_the_order_in_which_rows_show_them():
     )
     assert crossed.titles[0] == "sex = m, old = True"
     assert crossed.codes.tolist() == [0, 3, 2, 1]
-
-
-def test_a_continuous_attribute_may_be_cut_into_quarters():
-    (age,) = encoded(age=[*map(float, range(40)), None])
-    groups = group_rows([age], quarters=True)
-    assert groups.names == ("up to 9", "9 to 19", "19 to 29", "over 29", "unknown")
-    assert groups.sizes.tolist() == [10, 10, 10, 10, 1]
-    with pytest.raises(ValueError, match="'age' has 40 different numbers, too many for groups"):
-        group_rows([age])
 
 
 def test_a_level_called_unknown_beside_unknown_rows():
@@ -259,11 +255,6 @@ def test_levels_that_no_row_holds_are_no_groups(column):
     (lost,) = encoded(sex=["f", "m", "x", "m"])
     groups = group_rows([lost.take(np.array([1, 2, 1]))])
     assert (groups.names, groups.codes.tolist()) == (("'m'", "'x'"), [0, 1, 0])
-
-
-def test_no_attribute_makes_no_groups():
-    with pytest.raises(ValueError, match="no protected attribute to form groups"):
-        group_rows([])
 
 
 @pytest.mark.parametrize(
