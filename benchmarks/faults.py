@@ -66,10 +66,10 @@ SHARES = {"experiment": 0.08, "dask": 0.06}  # of all kills; commands have the o
 AT_RANDOM = 0.15  # of the kills of commands; the others come at calls
 
 
-def start(config, store, jobs=2):
+def start(config, store, jobs=2, **options):
     """Start a runner of its own."""
     command = [*RUN, str(config), "--store", str(store), "--jobs", str(jobs)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 class Killer:

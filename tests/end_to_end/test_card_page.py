@@ -37,10 +37,8 @@ def test_the_card_fits_and_runs_nothing(browser, address, media, width, scheme):
             "required."
         )
         assert browser.evaluate("document.getElementById('lead').className") == "card bad"
-        assert (
-            browser.evaluate("document.querySelectorAll('section')[1].querySelectorAll('tbody tr').length")
-            == 4
-        )
+        rows = browser.evaluate("document.querySelectorAll('section')[1].querySelectorAll('tbody tr').length")
+        assert rows == 4
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
         displayed = browser.evaluate("getComputedStyle(document.querySelector('table')).display")
         assert displayed == ("block" if width == 400 else "table")

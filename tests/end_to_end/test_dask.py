@@ -43,13 +43,6 @@ def client():
         yield client
 
 
-def test_a_cluster_gives_the_same_frame(client, tmp_path):
-    expected = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "here", n_jobs=1)
-    results = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "there", n_jobs=1, client=client)
-    assert (results.frame["status"] == "done").all()
-    pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
-
-
 @pytest.mark.filterwarnings("ignore:.*too close to say:UserWarning")
 @pytest.mark.parametrize("algorithm", ["oob", "influence"])
 def test_values_are_made_there_too(client, tmp_path, monkeypatch, algorithm):

@@ -161,32 +161,18 @@ def test_slices_move_with_the_slider(case, browser, address, utility):
                 assert number(text) == pytest.approx(score, abs=0.051)
 
 
-def test_all_attributes_together(case, browser, address):
-    browser.open(address)
-    browser.click("[data-together]")
-    check_against_the_library(case, browser, "linear", 0.5, ["sex", "origin"])
-    assert "together=1" in browser.evaluate("location.hash")
-
-
-def test_switching_the_attribute_switches_every_part(browser, address):
+def test_switching_the_attribute_switches_every_part_and_all_can_be_taken_together(case, browser, address):
     browser.open(address)
     browser.click("[data-attribute='1']")
     text = browser.shown("main")
     assert "“near”" in text
     assert "“m”" not in text
-    assert browser.troubles() == []
-
-
-def test_the_page_shows_the_summary_s_biases(case, browser, address):
+    assert browser.count("#effects") == 0  # which are of other values
     browser.open(address)
-    cards = browser.evaluate(
-        "[...document.querySelectorAll('[data-bias]')].map((card) => [card.dataset.bias, card.innerText])"
-    )
-    biases = case.explored().to_dict()["attributes"][0]["biases"]
-    assert [name for name, _ in cards] == [bias["id"] for bias in biases]
-    for (_, text), bias in zip(cards, biases, strict=True):
-        assert bias["sentence"] in text
-        assert bias["name"] in text
+    browser.click("[data-together]")
+    check_against_the_library(case, browser, "linear", 0.5, ["sex", "origin"])
+    assert "together=1" in browser.evaluate("location.hash")
+    assert browser.troubles() == []
 
 
 ANSWERS = """
@@ -199,13 +185,21 @@ ANSWERS = """
 """
 
 
+BIASES = "[...document.querySelectorAll('[data-bias]')].map((card) => [card.dataset.bias, card.innerText])"
+
+
 def test_the_first_screen_answers(case, browser, address, tmp_path):
     browser.open(address)
     assert browser.evaluate("document.querySelector('main section').id") == "answers"
-    for place, attribute in enumerate(case.explored().to_dict()["attributes"]):
+    summary = case.explored().to_dict()
+    for place, attribute in enumerate(summary["attributes"]):
         browser.click(f"[data-attribute='{place}']")
         assert browser.evaluate(ANSWERS) == attribute["answers"]
-    summary = case.explored().to_dict()
+        cards = browser.evaluate(BIASES)
+        for (name, text), bias in zip(cards, attribute["biases"], strict=True):
+            assert name == bias["id"]
+            assert bias["sentence"] in text
+            assert bias["name"] in text
     made_up = {"id": "next", "title": "Next step", "sentence": HOSTILE[1], "command": f"fado '{HOSTILE[0]}'"}
     summary["attributes"][0]["answers"] = [made_up]
     show(browser, tmp_path, summary)
@@ -505,11 +499,6 @@ def test_effects_need_no_sideways_scrolling_and_follow_the_window(browser, effec
     )
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.troubles() == []
-
-
-def test_a_page_of_other_values_has_no_such_part(browser, address):
-    browser.open(address)
-    assert browser.count("#effects") == 0
 
 
 def aim_of(case, attribute):

@@ -4,13 +4,12 @@ import os
 import resource
 import signal
 import socket
-import subprocess
 import time
 from importlib.metadata import version
 
 import pandas as pd
 import pytest
-from benchmarks.faults import RUN, children_of, done_fits, is_alive, killed_until_done, start, wait_until
+from benchmarks.faults import children_of, done_fits, is_alive, killed_until_done, start, wait_until
 
 from fado._storage import InUseError, Lock, holder_of
 from fado.experiment import Experiment, Results
@@ -73,10 +72,10 @@ SLOW = CONFIG.replace("rows = 3000", "rows = 20_000").replace("[2, 10]", "[3000,
 
 @pytest.fixture
 def running(tmp_path):
-    """A runner in the middle of long fits."""
+    """A runner in the middle of long fits, the first of a group of processes."""
     path = tmp_path / "slow.toml"
     path.write_text(SLOW)
-    process = start(path, tmp_path / "store")
+    process = start(path, tmp_path / "store", start_new_session=True)
     assert wait_until(lambda: list(tmp_path.glob("store/values/*.parquet")), 60), process.poll()
     time.sleep(1)
     yield process, path, tmp_path / "store"
@@ -85,16 +84,21 @@ def running(tmp_path):
     process.communicate()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_stop_cleanly_within_five_seconds(running, number, code):
+@pytest.mark.parametrize(
+    ("send", "number", "code"),
+    [(os.kill, signal.SIGINT, 130), (os.killpg, signal.SIGINT, 130), (os.kill, signal.SIGTERM, 143)],
+)
+def test_signals_stop_cleanly_within_five_seconds_with_all_workers(running, send, number, code):
+    """From a terminal Ctrl-C goes to all processes of the group; `kill` sends it to one."""
     process, _, store = running
-    sent = time.monotonic()
-    process.send_signal(number)
+    workers, sent = children_of(process.pid), time.monotonic()
+    send(process.pid, number)
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - sent < 5
     assert process.returncode == code
     assert "run the same command again to resume" in err
     assert "Traceback" not in err
+    assert not any(map(is_alive, workers))
     assert Results.load(store).frame["status"].isin(["pending", "done"]).all()
     assert holder_of(store / "lock") == "another process"
 
@@ -124,23 +128,6 @@ def test_a_killed_worker_is_followed_by_another(running):
     assert wait_until(lambda: set(children_of(process.pid)) - set(workers), 60)
     assert process.poll() is None
     assert holder_of(store / "lock").startswith(f"process {process.pid} ")
-
-
-@pytest.mark.parametrize("group", [False, True])
-def test_ctrl_c_ends_the_workers_too(tmp_path, group):
-    """From a terminal Ctrl-C goes to all processes of the group; `kill` sends it to one."""
-    path = tmp_path / "slow.toml"
-    path.write_text(SLOW)
-    command = [*RUN, str(path), "--store", str(tmp_path / "store"), "--jobs", "2"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    assert wait_until(lambda: list(tmp_path.glob("store/values/*.parquet")), 60)
-    workers = children_of(process.pid)
-    (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    assert not any(map(is_alive, workers))
-    assert holder_of(tmp_path / "store" / "lock") == "another process"
 
 
 def test_ctrl_c_twice_stops_at_once(running):

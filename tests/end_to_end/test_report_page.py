@@ -123,6 +123,11 @@ def test_an_address_leads_to_a_view(results, browser, address, metric, line):
         browser.open(f"{address}#ratio={metric}&line={line}&rows={part}")
         assert float(browser.text("#controls output")) == line
         check_against_the_results(browser, results, metric, line, part)
+        if line in (0, 1):  # the zoom holds every model of the frontier
+            assert browser.evaluate("state.corner")
+            front = "state.points.filter((point) => point.frontier !== null)"
+            count = len(results.pareto(metric, part))
+            assert browser.evaluate(f"{front}.filter(state.scene.inside).length") == count
 
 
 def test_test_rows_are_shown_of_the_chosen_model_alone_unless_one_asks_for_all(results, browser, address):
@@ -171,17 +176,6 @@ def test_the_page_opens_on_the_ratio_and_the_line_that_were_asked_for(results, b
     check_against_the_results(browser, results, metric, 0.8125)
 
 
-@pytest.mark.parametrize("part", ["validation", "test"])
-@pytest.mark.parametrize("metric", RATIO_NAMES)
-def test_the_zoom_holds_every_model_of_the_frontier(results, browser, address, metric, part):
-    for line in (0, 1):
-        browser.open(f"{address}#ratio={metric}&line={line}&rows={part}")
-        assert browser.evaluate("state.corner")
-        front = "state.points.filter((point) => point.frontier !== null)"
-        count = len(results.pareto(metric, part))
-        assert browser.evaluate(f"{front}.filter(state.scene.inside).length") == count
-
-
 def luminance(colour):
     """Give the relative luminance of `rgb(r, g, b)`, as WCAG defines it."""
     parts = np.array([int(one) for one in colour[4:-1].split(",")]) / 255
@@ -218,14 +212,6 @@ def test_the_legend_tells_nothing_that_is_not_there(results, browser, tmp_path):
     for word in ("alpha", "triangles", "squares", "crosses", "Hollow", "only in part"):
         assert word not in text
     assert browser.count("#legend .mark") == 2
-
-
-def test_the_configuration_is_folded_away_until_it_is_asked_for(browser, address):
-    browser.open(address)
-    shown = "document.querySelector('#settings table').checkVisibility()"
-    assert browser.evaluate(shown) is False
-    browser.click("#settings summary")
-    assert browser.evaluate(shown) is True
 
 
 def test_areas_of_unequal_numbers_of_models_are_not_ranked(results, browser, address, tmp_path):
@@ -330,15 +316,27 @@ def test_a_row_shows_its_card_and_says_how_many_were_tried(results, browser, add
     assert "Every model here is the best of several" in browser.shown("#best")
 
 
-def test_a_kind_can_be_shown_alone(browser, address):
+def test_a_kind_can_be_shown_alone_the_configuration_unfolded_and_the_chart_saved(browser, address):
     browser.open(address)
-    counted = "#chart path.model, #chart path.front"
+    counted, settings = "#chart path.model, #chart path.front", "document.querySelector('#settings table')"
     many = browser.count(counted)
     for _ in range(2):
         browser.click("#legend button")
     assert browser.count(counted) == many
     browser.click("#legend button")
     assert 0 < browser.count(counted) <= 2 < many
+    for is_shown in (False, True):
+        assert browser.evaluate(f"{settings}.checkVisibility()") is is_shown
+        browser.click("#settings summary")
+    saved, *parsed = browser.evaluate("""(() => {
+      const text = savedPicture(state.scene.svg);
+      const read = new DOMParser().parseFromString(text, "image/svg+xml");
+      return [text, read.documentElement.tagName, read.querySelectorAll("path").length];
+    })()""")
+    assert parsed == ["svg", browser.evaluate("state.scene.svg.querySelectorAll('path').length")]
+    assert "var(" not in "".join(piece.split('"')[0] for piece in saved.split('fill="')[1:])
+    browser.click("#save")
+    assert browser.troubles() == []
 
 
 def test_the_page_tells_all_as_text_and_stays_at_home(browser, address):
@@ -350,20 +348,6 @@ def test_the_page_tells_all_as_text_and_stays_at_home(browser, address):
     assert "{{7*7}}" in text
     assert browser.evaluate("document.images.length") == 0
     assert browser.evaluate("document.scripts.length") == 2
-
-
-def test_the_chart_can_be_saved(browser, address):
-    browser.open(address)
-    saved = browser.evaluate("savedPicture(state.scene.svg)")
-    parsed = browser.evaluate("""(() => {
-      const read = new DOMParser().parseFromString(savedPicture(state.scene.svg), "image/svg+xml");
-      return [read.documentElement.tagName, read.querySelectorAll("path").length];
-    })()""")
-    assert parsed[0] == "svg"
-    assert parsed[1] == browser.evaluate("state.scene.svg.querySelectorAll('path').length")
-    assert "var(" not in "".join(piece.split('"')[0] for piece in saved.split('fill="')[1:])
-    browser.click("#save")
-    assert browser.troubles() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
