@@ -51,14 +51,10 @@ def test_lightgbm_takes_missing_and_sparse_entries_at_every_version(old):
     assert not get_tags(LogisticRegression()).input_tags.allow_nan
 
 
-def test_a_generator_goes_on_where_a_random_state_stands():
-    drawn = np.random.RandomState(7).random_sample(5)
-    state = np.random.RandomState(7)
+def test_a_generator_goes_on_where_a_random_state_stands_and_is_numpys_from_anything_else():
+    drawn, state = np.random.RandomState(7).random_sample(5), np.random.RandomState(7)
     np.testing.assert_array_equal(generator_from(state).random(3), drawn[:3])
     np.testing.assert_array_equal(state.random_sample(2), drawn[3:])
-
-
-def test_a_generator_from_anything_else_is_numpys():
     given = np.random.default_rng(3)
     assert generator_from(given) is given
     np.testing.assert_array_equal(generator_from([1, 2]).random(3), np.random.default_rng([1, 2]).random(3))

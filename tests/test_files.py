@@ -10,26 +10,20 @@ import pytest
 from fado._storage import WriteError, replacing, replacing_directory, writing
 
 
-def test_the_file_appears_whole_or_stays_what_it_was(tmp_path):
-    path = tmp_path / "out.txt"
-    with replacing(path, "The text") as temporary:
-        temporary.write_text("done")
-        assert not path.exists()
+def test_the_file_appears_whole_and_readable_as_any_other_or_stays_what_it_was(tmp_path):
+    path, before = tmp_path / "out.txt", os.umask(0o022)
+    try:
+        with replacing(path, "The text") as temporary:
+            temporary.write_text("done")
+            assert not path.exists()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
     with suppress(RuntimeError), replacing(path, "The text") as temporary:
         temporary.write_text("half")
         raise RuntimeError("half way")
     assert path.read_text() == "done"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_file_can_be_read_as_any_other_new_file(tmp_path):
-    before = os.umask(0o022)
-    try:
-        with replacing(tmp_path / "out.txt", "The text") as temporary:
-            temporary.write_text("x")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o644
 
 
 @pytest.mark.parametrize(
@@ -125,8 +119,5 @@ def test_files_of_a_directory_are_told_by_the_place_that_they_will_have(tmp_path
     ):
         fail(errno.ENOSPC)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_sentences_of_our_own_stay_as_they_are(tmp_path):
     with pytest.raises(FileExistsError, match=r"^name another\.$"), writing(tmp_path, "The text"):
-        raise FileExistsError("name another.")
+        raise FileExistsError("name another.")  # a sentence of our own stays as it is

@@ -19,22 +19,15 @@ def read(path):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def test_the_citation_is_of_this_version_and_names_the_paper():
+def test_citation_and_changelog_are_of_this_version_and_name_the_paper():
     citation = read(ROOT / "CITATION.cff")
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
     assert (citation["version"], citation["license"]) == (__version__, PROJECT["license"])
     assert citation["keywords"] == PROJECT["keywords"]
     (paper,) = citation["references"]
     assert paper["identifiers"][0]["value"] == "arXiv:2303.16963"
-    assert [one["family-names"] for one in paper["authors"]] == [
-        "Pombal",
-        "Saleiro",
-        "Figueiredo",
-        "Bizarro",
-    ]
-
-
-def test_the_changelog_begins_with_this_version():
+    authors = [one["family-names"] for one in paper["authors"]]
+    assert authors == ["Pombal", "Saleiro", "Figueiredo", "Bizarro"]
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == __version__
 

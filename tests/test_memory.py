@@ -60,13 +60,10 @@ def system(root, **files):
 MEMINFO = "MemTotal:       16000 kB\nMemFree:  1000 kB\nMemAvailable:    8000 kB\n"
 
 
-def test_what_the_machine_has_left(tmp_path):
-    assert free_memory(tmp_path) is None
-    assert free_memory(system(tmp_path, proc__meminfo=MEMINFO)) == 8000 * 1024
-
-
 def test_what_control_groups_leave(tmp_path):
     """Version 2: the job may take 3,000,000 bytes and uses 1,000,000, 200,000 of which are pages of files."""
+    assert free_memory(tmp_path) is None
+    assert free_memory(system(tmp_path, proc__meminfo=MEMINFO)) == 8000 * 1024
     system(tmp_path, proc__meminfo=MEMINFO, proc__self__cgroup="0::/user/job\n")
     top = "sys__fs__cgroup__user__"
     files = {"job__memoryDOTmax": "3000000", "job__memoryDOTcurrent": "1000000", "memoryDOTmax": "max"}

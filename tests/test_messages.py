@@ -66,7 +66,7 @@ def test_a_name_is_replaced_by_its_entry_with_the_indentation_of_its_line():
     assert inspect.getdoc(Drawn.fit) == "Fit.\n\nParameters\n----------\n" + SEED
 
 
-def test_a_section_is_inserted_as_a_whole():
+def test_a_section_is_inserted_as_a_whole_and_a_parameter_from_the_first_that_describes_it():
     def draw():
         """Draw.
 
@@ -75,15 +75,10 @@ def test_a_section_is_inserted_as_a_whole():
         Examples
         --------
         None.
+
+        {random_state}
         """
 
-    assert inspect.getdoc(insert_parameters(described)(draw)) == (
-        "Draw.\n\nParameters\n----------\nshare : float\n    A share.\n\n    Of two paragraphs.\n"
-        'size : {"small", "large"}\n    Which size.\n\nReturns\n-------\nNone\n\nExamples\n--------\nNone.'
-    )
-
-
-def test_the_first_source_that_describes_a_parameter_is_taken():
     def other():
         """Describe one.
 
@@ -93,24 +88,20 @@ def test_the_first_source_that_describes_a_parameter_is_taken():
             Another seed.
         """
 
-    def draw():
-        """Draw.
+    assert inspect.getdoc(insert_parameters(described, other)(draw)) == (
+        "Draw.\n\nParameters\n----------\nshare : float\n    A share.\n\n    Of two paragraphs.\n"
+        'size : {"small", "large"}\n    Which size.\n\nReturns\n-------\nNone\n\nExamples\n--------\nNone.'
+        "\n\nrandom_state : int\n    Another seed."
+    )
 
-        {random_state}
-        """
-
-    assert inspect.getdoc(insert_parameters(described, other)(draw)).endswith("Another seed.")
-
-
-def test_a_name_that_nobody_describes_is_an_error():
-    def draw():
+    def lost():
         """Draw.
 
         {nothing}
         """
 
     with pytest.raises(KeyError, match="nothing"):
-        insert_parameters(described)(draw)
+        insert_parameters(described)(lost)
 
 
 def test_no_docstrings_are_needed():

@@ -23,12 +23,8 @@ NAMES = (
     "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,"
     "capital-gain,capital-loss,hours-per-week,native-country,income"
 )
-
-
 FEATURES = ["age", "workclass", "education", "education_num", "marital_status", "occupation", "relationship"]
 FEATURES += ["capital_gain", "capital_loss", "hours_per_week", "native_country"]
-
-
 CODES = ["White", "Black", "American Indian", "Alaska Native", "American Indian or Alaska Native"]
 
 
