@@ -28,55 +28,47 @@ def determining(labels, frame=FRAME, kind=None):
     return [table.names[j] for j in columns_that_determine(variable, table, frozenset())]
 
 
+THIRDS, HALVES = RNG.integers(0, 3, N), RNG.integers(0, 2, N)
+LOGS = np.log(AGE + RNG.random(N))
+WITH_GAPS = pd.Series(np.where(AGE >= 50, "old", "young"), dtype=object).mask(np.arange(N) % 10 == 0)
+
+
 @pytest.mark.parametrize(
-    ("labels", "columns"),
+    ("labels", "more", "kind", "columns"),
     [
-        (AGE >= 50, ["age", "exact_age", "decade"]),
-        (AGE >= 55, ["age", "exact_age"]),  # within a decade
-        (RNG.integers(0, 2, N), []),  # neither identifiers nor proxies
+        (AGE >= 50, {}, None, ["age", "exact_age", "decade"]),
+        (AGE >= 55, {}, None, ["age", "exact_age"]),  # within a decade
+        ((AGE >= 85).astype(int), {}, None, ["age", "exact_age"]),  # rare
+        (WITH_GAPS, {}, None, ["age", "exact_age", "decade"]),
+        (HALVES, {}, None, []),  # neither identifiers nor proxies
+        (THIRDS, {"copy": np.array(["p", "q", "r"])[THIRDS]}, None, ["copy"]),  # under other labels
+        (HALVES, {"answer": np.where(HALVES == 1, np.nan, RNG.integers(0, 5, N))}, None, ["answer"]),
+        (
+            LOGS,
+            {"monotone": np.exp(LOGS), "backwards": -LOGS},
+            "continuous",  # by order and by level
+            ["age", "exact_age", "monotone", "backwards"],
+        ),
+        (RNG.normal(size=N), {}, "continuous", []),
+        # a column of few values does not order rows that come in order
+        (np.arange(N) * 1.0, {"nearly_constant": np.arange(N) == N - 5, "id": 0}, "continuous", []),
     ],
 )
-def test_the_raw_age_beside_its_group_is_named(labels, columns):
-    assert determining(labels) == columns
+def test_columns_that_tell_the_group_are_named(labels, more, kind, columns):
+    assert determining(labels, FRAME.assign(**more), kind) == columns
 
 
-def test_a_copy_under_other_labels_is_named():
-    z = RNG.integers(0, 3, N)
-    frame = FRAME.assign(copy=np.array(["p", "q", "r"])[z])
-    assert determining(z, frame) == ["copy"]
-
-
-def test_a_few_typing_errors_do_not_hide_it():
-    age = np.random.default_rng(2).integers(18, 90, 10_000)
+def test_a_few_typing_errors_do_not_hide_it_and_a_sample_is_enough_where_it_disagrees():
+    age = np.random.default_rng(2).integers(18, 90, 50_000)
     z = (age >= 50).astype(int)
+    late = z.copy()
+    late[-1000:] = 1 - late[-1000:]
+    assert determining(z, pd.DataFrame({"age": age, "late": late})) == ["age"]
+    age, z = age[:10_000], z[:10_000].copy()
     z[:3] = 1 - z[:3]
     assert determining(z, pd.DataFrame({"age": age})) == ["age"]
     z[:300] = 1 - z[:300]
     assert determining(z, pd.DataFrame({"age": age})) == []
-
-
-def test_missing_entries_do_not_hide_it():
-    z = pd.Series(np.where(AGE >= 50, "old", "young"), dtype=object)
-    z[::10] = None
-    assert "age" in determining(z)
-    assert "age" in determining((AGE >= 85).astype(int))  # nor that the group is rare
-
-
-def test_continuous_variables_are_matched_by_order_and_by_level():
-    z = np.log(AGE + RNG.random(N))
-    table = FRAME.assign(monotone=np.exp(z), backwards=-z)
-    assert determining(z, table, kind="continuous") == ["age", "exact_age", "monotone", "backwards"]
-    assert determining(RNG.normal(size=N), kind="continuous") == []
-
-
-def test_large_tables_are_read_whole_only_where_a_sample_agrees():
-    n = 50_000
-    age = np.random.default_rng(1).integers(18, 90, n)
-    z = (age >= 50).astype(int)
-    late = z.copy()
-    late[-1000:] = 1 - late[-1000:]
-    frame = pd.DataFrame({"age": age, "late": late})
-    assert determining(z, frame) == ["age"]
 
 
 def test_columns_that_repeat_the_target_are_no_rules():
@@ -101,12 +93,6 @@ def test_missing_entries_hide_no_copy_and_no_rule(missing, kind):
     names = [*frame]
     assert [names[j] for j in columns_equal_to(variable, Table.from_input(frame))] == ["copy", "text"]
     assert determining(y, frame)[-2:] == ["copy", "text"]
-
-
-def test_missing_entries_alone_may_be_the_rule():
-    z = RNG.integers(0, 2, N)
-    frame = FRAME.assign(answer=np.where(z == 1, np.nan, RNG.integers(0, 5, N)))
-    assert determining(z, frame) == ["answer"]
 
 
 def copied(frame, z, rows):
@@ -153,11 +139,6 @@ def test_zeros_of_either_sign_and_missing_entries_are_the_same_in_copies():
     again = frame.assign(zero=-0.0)
     z = rng.integers(0, 2, 300)
     assert determining(np.tile(z, 4), pd.concat([frame, again] * 2, ignore_index=True)) == []
-
-
-def test_a_column_of_few_values_does_not_order_rows_that_come_in_order():
-    frame = pd.DataFrame({"nearly_constant": np.arange(N) == N - 5, "x": RNG.normal(size=N)})
-    assert determining(np.arange(N) * 1.0, frame, "continuous") == []
 
 
 @pytest.mark.parametrize("kind", ["classes", "continuous"])

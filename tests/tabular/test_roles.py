@@ -25,14 +25,11 @@ def test_blocks_tell_what_the_whole_tells(name, step):
     assert [type(own) for own in found.classes] == [type(own) for own in whole.classes]
 
 
-def test_numbers_that_show_late_that_they_are_none():
+def test_numbers_that_show_late_that_they_are_none_and_too_many_classes():
     classes = Classes("y")
     assert classes.add(column_from("y", [2.0, 1.0, 2.0])).tolist() == [0, 1, 0]
     assert classes.add(column_from("y", np.arange(500.0))).tolist() == [0] * 500
     assert classes.numbered().kind == "continuous"
-
-
-def test_too_many_classes_are_refused():
     with pytest.raises(ValueError, match=r"Variable 'town' has more than 10,000 classes: coarsen it"):
         Classes("town").add(column_from("town", [str(number) for number in range(10_001)]))
 

@@ -35,12 +35,6 @@ def mixed(number):
     return number ^ (number >> 31)
 
 
-def test_the_step_is_that_of_splitmix64():
-    """The first numbers of the published generator from seed 0."""
-    assert mixed(0) == 0xE220A8397B1DCDAF
-    assert mixed(0x9E3779B97F4A7C15) == 0x6E789E6AA1B965F4
-
-
 def evenly(counts):
     """Whether counts pass for equal ones; a fair draw fails once in a million."""
     expected = counts.sum() / counts.size
@@ -54,6 +48,8 @@ def shares_of(rows, n_shares=5, seed=0):
 
 @pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
 def test_hashes_by_hand_and_of_any_type_of_row_number(seed):
+    assert mixed(0) == 0xE220A8397B1DCDAF  # the first numbers of the published generator from seed 0
+    assert mixed(0x9E3779B97F4A7C15) == 0x6E789E6AA1B965F4
     rows = np.array([0, 1, 12_345, 99_999_999, 2**40])
     sample = mixed(mixed(seed) ^ 0)
     assert row_hash(seed, rows).tolist() == [mixed(sample ^ int(row)) for row in rows]
@@ -102,21 +98,12 @@ def test_a_share_of_nothing_gets_nothing():
     assert np.bincount(deal(np.zeros(7, dtype=int), [0.5, 0.5, 0.0]), minlength=3)[2] == 0
 
 
-@given(
-    blocks=st.lists(st.integers(0, 30), min_size=2, max_size=120),
-    seed=st.integers(0, 1000),
-)
+@given(blocks=st.lists(st.integers(0, 30), min_size=2, max_size=120), seed=st.integers(0, 1000))
 def test_blocks_stay_together(blocks, seed):
-    blocks = np.unique(blocks, return_inverse=True)[1]
-    cells = np.arange(len(blocks)) % 4
-    dealt = deal(cells, [0.6, 0.2, 0.2], seed, blocks)
-    assert len({(block, part) for block, part in zip(blocks.tolist(), dealt.tolist(), strict=True)}) == len(
-        set(blocks.tolist())
-    )
-
-
-def test_two_blocks_by_hand():
-    """The rare row's block is dealt apart from the others: whole, wherever it falls."""
+    numbers = np.unique(blocks, return_inverse=True)[1]
+    dealt = deal(np.arange(len(blocks)) % 4, [0.6, 0.2, 0.2], seed, numbers)
+    assert len(set(zip(blocks, dealt.tolist(), strict=True))) == len(set(blocks))
+    # By hand: the rare row's block is dealt apart from the other, whole, wherever it falls.
     blocks, cells = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 0, 0, 0])
     parts = {tuple(deal(cells, [0.5, 0.5], seed, blocks)) for seed in range(40)}
     assert parts == {(a, a, a, b, b, b) for a in (0, 1) for b in (0, 1)}
@@ -193,8 +180,8 @@ def test_levels_are_those_of_the_whole_column(tmp_path):
         assert scan_levels(open_source(tmp_path), most_rows) == expected
 
 
-@pytest.mark.parametrize("pending", [0, 1 << 16])
-def test_too_many_levels_are_refused_and_no_fewer(pending, monkeypatch):
+@pytest.mark.parametrize("pending", [0, 50, 1 << 16])
+def test_too_many_levels_are_refused_and_no_fewer_and_texts_that_repeat_are_not_held(pending, monkeypatch):
     monkeypatch.setattr("fado.tabular._streams._PENDING", pending)
 
     def collected(n):
@@ -202,20 +189,13 @@ def test_too_many_levels_are_refused_and_no_fewer(pending, monkeypatch):
         for start in range(0, n, 7):
             texts = [f"k{i}" for i in range(start, min(start + 7, n))]
             collector.add(pa.table({"id": pa.array(texts * 2, TEXT)}))
+            assert sum(map(len, collector._seen["id"])) <= pending + n
         return collector.levels()
 
     assert len(collected(100)["id"]) == 100
     said = r"Column 'id' has more than 100 different texts, like .*: leave it out with `drop=\['id'\]`"
     with pytest.raises(ValueError, match=said):
         collected(101)
-
-
-def test_texts_that_repeat_are_not_held(monkeypatch):
-    monkeypatch.setattr("fado.tabular._streams._PENDING", 50)
-    collector = LevelsCollector(pa.schema({"t": TEXT}))
-    for _ in range(100):
-        collector.add(pa.table({"t": pa.array(TEXTS, TEXT)}))
-        assert sum(map(len, collector._seen["t"])) <= 50 + len(set(TEXTS))
 
 
 SHELVED = Table.from_input(
