@@ -48,30 +48,29 @@ def table():
     )
 
 
-def test_every_setting_and_model_is_told_once(table):
-    assert table["settings"] == [
-        {"intervention": "as it is", "alpha": None, "setting": ""},
-        {"intervention": EVIL, "alpha": 0.5, "setting": "slow, alpha 0.5, dose 0.1235"},
-        {"intervention": EVIL, "alpha": 1.0, "setting": f"{EVIL}, alpha 1, dose 2"},
-    ]
-    assert table["models"] == ["0: trees 5", "1: trees 7"]
-    assert table["setting"] == [0, 1, 1, 2]
-    assert table["model"] == [0, 0, 1, 1]
-
-
-def test_metrics_are_told_in_millionths_rounded_down(table):
-    assert table["metrics"] == {
-        "test_tpr": [700_000, 600_000, 123_456, 900_000],
-        "test_a": [500_000, 900_000, 100_000, 300_000],
-        "test_b": [None, 200_000, None, 400_000],
-        "test_b_high": [None, None, None, 12_000_000],
+def test_every_setting_and_model_is_told_once_and_metrics_in_millionths_rounded_down(table):
+    assert table == {
+        "settings": [
+            {"intervention": "as it is", "alpha": None, "setting": ""},
+            {"intervention": EVIL, "alpha": 0.5, "setting": "slow, alpha 0.5, dose 0.1235"},
+            {"intervention": EVIL, "alpha": 1.0, "setting": f"{EVIL}, alpha 1, dose 2"},
+        ],
+        "models": ["0: trees 5", "1: trees 7"],
+        "setting": [0, 1, 1, 2],
+        "model": [0, 0, 1, 1],
+        "metrics": {
+            "test_tpr": [700_000, 600_000, 123_456, 900_000],
+            "test_a": [500_000, 900_000, 100_000, 300_000],
+            "test_b": [None, 200_000, None, 400_000],
+            "test_b_high": [None, None, None, 12_000_000],
+        },
+        "counts": {"training_rows": [10, 11, None, 13]},
+        "barred": {"test": [3]},
+        "views": [
+            {"ratio": "a", "frontiers": {"test": [[0, 1], []]}},
+            {"ratio": "b", "frontiers": {"test": [[], [1]]}},
+        ],
     }
-    assert table["counts"] == {"training_rows": [10, 11, None, 13]}
-    assert table["barred"] == {"test": [3]}
-    assert table["views"] == [
-        {"ratio": "a", "frontiers": {"test": [[0, 1], []]}},
-        {"ratio": "b", "frontiers": {"test": [[], [1]]}},
-    ]
 
 
 @given(thousandths=st.integers(0, 1000), steps=st.integers(-3, 3), other=st.floats(0, 1))
@@ -114,14 +113,11 @@ def test_order_shape_and_colour_are_those_of_the_looks(table):
     assert baselines["transform"] == [{"filter": {"field": "intervention", "oneOf": ["as it is"]}}]
 
 
-def test_a_chart_without_alpha_has_no_legend_of_it(table):
+def test_a_chart_without_alpha_has_no_legend_of_it_and_one_without_looks_is_refused(table):
     points = [point for point in select_points(table, 0) if point["alpha"] is None]
     chart = landscape_chart(points, title="", rule=0.8, looks=LOOKS, zoom=True).to_dict()
     _, steered, baselines = chart["layer"]
     assert steered["encoding"]["color"]["legend"] is None
     assert baselines["encoding"]["color"]["legend"] == {"title": "baseline"}
-
-
-def test_an_intervention_without_a_look_is_refused(table):
     with pytest.raises(ValueError, match=r"`looks` must name every intervention .* lacks \['as it is'\]"):
-        landscape_chart(select_points(table, 0), title="", rule=0.8, looks=LOOKS[1:], zoom=True)
+        landscape_chart(points, title="", rule=0.8, looks=LOOKS[1:], zoom=True)

@@ -110,28 +110,20 @@ def test_what_is_fetched_is_there():
     assert missing == set()
 
 
-def test_pages_do_not_name_the_folders_of_the_machine_that_built_them():
+def test_pages_do_not_name_the_folders_of_the_machine_that_built_them_nor_nest_links():
     pages = [path for path in SITE.rglob("*") if path.suffix in {".html", ".js", ".py", ".ipynb"}]
-    assert [page.name for page in pages if str(ROOT) in page.read_text(encoding="utf-8")] == []
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    assert [page.name for page, text in texts.items() if str(ROOT) in text] == []
+    shown = [text for page, text in texts.items() if page.suffix == ".html" and "_static" not in page.parts]
+    nested = [re.search(r"<a\b(?:(?!</a>).)*?<a\b[^>]*>", text, re.DOTALL) for text in shown]
+    assert [found[0][-80:] for found in nested if found] == []
 
 
-def test_no_link_stands_in_another():
-    nested = []
-    for page in SITE.rglob("*.html"):
-        if "_static" not in page.parts:
-            inside = re.findall(r"<a\b(?:(?!</a>).)*?<a\b[^>]*>", page.read_text(encoding="utf-8"), re.DOTALL)
-            nested += [(page.name, found[-80:]) for found in inside]
-    assert nested == []
-
-
-def test_every_page_lists_the_versions():
+def test_pages_list_the_versions_and_name_the_repository_where_the_project_does():
     versions = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
     page = (SITE / "guide" / "index.html").read_text(encoding="utf-8")
     assert page.count('role="option"') == 2 * len(versions)  # once for narrow windows
     assert 'role="option" href="../index.html"' in page
-
-
-def test_the_repository_stands_where_the_project_names_it():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     address = project.get("urls", {}).get("Repository")
     page = (SITE / "aim.html").read_text(encoding="utf-8")

@@ -40,12 +40,9 @@ def anchors(page):
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
-def test_links_are_found():
+def test_links_lead_to_files_and_headings():
     assert "docs/aim.md" in links(ROOT / "README.md")
     assert "how-far-to-trust-them" in anchors(DOCS / "effects.md")
-
-
-def test_links_lead_to_files_and_headings():
     dead = []
     for page, link in ((source, link) for source in PAGES for link in links(source)):
         path, _, anchor = link.partition("#")
@@ -116,13 +113,10 @@ def code_lines(page):
                 yield number, line[prompt.end() :] if prompt else line
 
 
-def test_lines_are_found():
+def test_lines_of_code_are_found_and_short():
     lines = dict(code_lines(ROOT / "docs" / "index.md"))
     assert "from fado import AimedEstimator" in lines.values()
     assert not any(line.startswith((">>>", "0   0.4")) for line in lines.values())
-
-
-def test_lines_of_code_are_short():
     shown = [page for page in PAGES if page.name == "README.md" or DOCS in page.parents]
     wide = [(page.name, *line) for page in shown for line in code_lines(page) if len(line[1]) > WIDEST]
     assert wide == []

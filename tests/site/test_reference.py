@@ -32,11 +32,7 @@ def listed(module):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_of_a_module_is_on_its_page_once_from_the_shortest_place(module):
+    assert module in (API / "index.rst").read_text(encoding="utf-8").split()
     names = list(listed(module))
     assert sorted(name for _, name in names) == sorted(import_module(module).__all__)
     assert [place for place, _ in names] == ["fado" if name in fado.__all__ else module for _, name in names]
-
-
-def test_every_module_is_in_the_index():
-    index = (API / "index.rst").read_text(encoding="utf-8").split()
-    assert [module for module in MODULES if module not in index] == []

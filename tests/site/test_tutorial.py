@@ -40,12 +40,9 @@ def test_a_script_is_read_as_cells():
 
 
 def test_page_and_notebook_come_from_the_source():
+    nbformat.validate(nbformat.from_dict(NOTEBOOK))
     assert build.notebook(CELLS, OUTPUTS) == NOTEBOOK
     assert build.page(CELLS, OUTPUTS) == PAGE
-
-
-def test_the_notebook_is_one():
-    nbformat.validate(nbformat.from_dict(NOTEBOOK))
 
 
 def test_pictures_are_those_of_the_notebook():
