@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from tests.exploration.conftest import Case, made_up
 
-from fado import OutOfBagEntropy, Valuation, explore
+from fado import OutOfBagEntropy, Valuation
 from fado.aim import trade_off
 from fado.exploration._answers import answers
 from fado.exploration._effects import most_helpful
@@ -15,13 +16,8 @@ from fado.tabular import read_problem
 from fado.valuation import Provenance
 
 
-def part_of(X, y, z, valuation=None, attribute=0, **more):
-    settings = {"sensitive_features": z, "valuation": valuation, "retrain": 0} | more
-    return explore(X, y, **settings).to_dict()["attributes"][attribute]
-
-
-def answers_of(*args, **more):
-    return {one["id"]: one for one in part_of(*args, **more)["answers"]}
+def answers_of(*case, attribute=0, **settings):
+    return {one["id"]: one for one in Case(*case).part(attribute, **settings)["answers"]}
 
 
 def decided_by(scores, y, z, *, algorithm="out-of-bag", names=("sex",)):
@@ -80,17 +76,16 @@ def test_the_command_names_what_was_handed_over(by_hand):
     X, y, sex, scores = by_hand
     values = decided_by(scores, y, sex, names=("sex", "side"))
     z = {"sex": sex, "side": np.where(np.arange(400) % 2, "l", "r")}
-    labels = np.where(y, "a", "b")
-    first, second = (
-        answers_of(X, labels, z, values, attribute, pos_label="a")["next"] for attribute in (0, 1)
-    )
+    case = X, np.where(y, "a", "b"), z, values
+    first, second = (answers_of(*case, attribute=one, pos_label="a")["next"] for one in (0, 1))
     assert first["command"].endswith("at_least=0.8, pos_label='a').fit(X, y, sensitive_features=z['sex'])")
     assert second["command"] is None
     assert second["sentence"].endswith("at or above 0.8: no change is needed.")
     found = answers_of(X.assign(sex=sex), y, "sex", decided_by(scores, y, sex))
     assert found["next"]["command"].endswith(".fit(X.drop(columns=['sex']), y, sensitive_features=X['sex'])")
-    hidden = "Features that were hidden from the models of the group: “sex”."
-    assert found["giveaway"]["sentence"].startswith(hidden)
+    assert found["giveaway"]["sentence"].startswith(
+        "Features that were hidden from the models of the group: “sex”."
+    )
 
 
 def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
@@ -106,24 +101,19 @@ def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
     assert "no clear difference in the false-positive rate was found" in found["gap"]["sentence"]
 
 
+LABELS = "Ratios need decisions between two labels: compare it first"
+
+
 @pytest.mark.parametrize(
     ("y", "z", "sentence"),
     [
-        (
-            np.arange(90) % 3,
-            np.arange(90) % 2,
-            "Ratios need decisions between two labels: compare it first",
-        ),
-        (np.arange(90.0), np.arange(90) % 2, "Ratios need decisions between two labels: compare it first"),
+        (np.arange(90) % 3, np.arange(90) % 2, LABELS),
+        (np.arange(90.0), np.arange(90) % 2, LABELS),
         (np.arange(90) % 2, np.sqrt(np.arange(90.0)), "Ratios compare groups: cut “z” into a few"),
-        (
-            np.arange(90) % 2,
-            np.arange(90) < 5,
-            "Fewer than two groups are large enough to be compared",
-        ),
+        (np.arange(90) % 2, np.arange(90) < 5, "Fewer than two groups are large enough to be compared"),
     ],
 )
-def test_where_there_is_no_line_the_page_says_what_to_do(made_up, y, z, sentence):
+def test_where_there_is_no_line_the_page_says_what_to_do(y, z, sentence):
     found = answers_of(np.ones((90, 1)), y, {"z": z}, made_up(90, ["z"]))
     assert found["next"]["sentence"].startswith(sentence)
     assert found["next"]["command"] is None
@@ -142,16 +132,6 @@ def test_what_gives_the_group_away(seen_planted):
     assert sentence.endswith(f"{base['sentence']} 95 % interval: {base['low']:.3f} to {base['high']:.3f}.")
 
 
-def test_a_group_that_is_not_told_is_given_away_by_no_column(made_up):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.normal(size=500)})
-    values = made_up(500, ["z"])  # agreement by chance
-    y, z = rng.random(500) < 0.5, {"z": rng.choice(["p", "q"], 500)}
-    sentence = answers_of(X, y, z, values)["giveaway"]["sentence"]
-    assert sentence.startswith("“z” is not clearly predicted from the features and the target: an AUC of 0.")
-    assert "“a”" not in sentence
-
-
 def measured(ratio, ratio_error, performance=0.0, performance_error=0.01):
     return {
         "ratio_change": ratio, "ratio_error": ratio_error,
@@ -162,10 +142,8 @@ def measured(ratio, ratio_error, performance=0.0, performance_error=0.01):
 def effects(*removals, curve=(), reason=""):
     """Hand-made effects; each removal of a slice, and of the most harmful rows, has its measured changes."""
     conditions = (["job = nurse"], ["age > 50", "job = clerk"], ["kids = 0"])
-    slices = [
-        {"conditions": own, "rows": 1200, "measured": one}
-        for own, one in zip(conditions, removals, strict=False)
-    ]
+    pairs = zip(conditions, removals, strict=False)
+    slices = [{"conditions": texts, "rows": 1200, "measured": one} for texts, one in pairs]
     cells = [{"group": "m", "label": "no", "rows": 70}, {"group": "f", "label": "yes", "rows": 20}]
     shares = [{"share": 0.1, "rows": 100, "cells": cells, "measured": one} for one in curve]
     return {
@@ -217,7 +195,8 @@ def test_the_headline_is_a_removal_that_helps_or_says_that_none_does(by_hand, fo
     explored = read_explored(
         read_problem(X, y, {"sex": sex}), "y", values, max_rows=400, min_group_size=30, seed=0
     )
-    parts = part_of(X, y, {"sex": sex}, values) | {"effects": found, "not_measured": "Too few rows."}
+    part = Case(X, y, {"sex": sex}, values).part()
+    parts = part | {"effects": found, "not_measured": "Too few rows."}
     given = answers(explored, explored.attributes[0], parts)
     assert {one["id"]: one["sentence"] for one in given}["slice"] == sentence
 
@@ -227,8 +206,8 @@ def test_the_cost_of_the_line_is_the_first_sentence_of_that_part():
     sex = rng.choice(["f", "m"], 2000)
     X = pd.DataFrame({"job": np.where(rng.random(2000) < 0.8, sex, "x"), "score": rng.normal(size=2000)})
     y = X["score"] + (sex == "m") + 0.5 * rng.normal(size=2000) > 1
-    part = part_of(X, y, {"sex": sex})
-    found, first = {one["id"]: one for one in part["answers"]}, of(part["aim"], "fpr_ratio")
+    part = Case(X, y, {"sex": sex}).part()
+    found, first = {one["id"]: one for one in part["answers"]}, of(part["aim"])
     assert found["aim"]["title"] == "Cost of a ratio of 0.8"
     assert found["aim"]["sentence"] == first["sentences"][0]
     assert f"{first['points'][0]['ratio']:.2f}" in found["next"]["sentence"]
@@ -243,8 +222,7 @@ def test_a_direction_is_never_named_where_the_interval_holds_0(seed, n_groups):
     names = [f"group {letter}" for letter in "pqrst"[:n_groups]]
     z, y = rng.choice(names, n_rows), rng.random(n_rows) < 0.4
     X = pd.DataFrame({"a": rng.normal(size=n_rows)})
-    values = decided_by(rng.random(n_rows), y, z, names=("z",))
-    entry = part_of(X, y, {"z": z}, values)
+    entry = Case(X, y, {"z": z}, decided_by(rng.random(n_rows), y, z, names=("z",))).part()
     biases = {bias["id"]: bias for bias in entry["biases"]}
     for bias in (biases["prevalence"], biases["separability"]):
         clear = bias["low"] > 0 or bias["high"] < 0
@@ -277,38 +255,31 @@ CELLS = [("m", 200 / 250, 50, 200), ("m", 60 / 110, 50, 60), ("f", 30 / 80, 50, 
          ("m", 240 / 1140, 900, 240), ("f", 60 / 960, 900, 60)]  # fmt: skip
 
 
-class Table:
+def cells_case(cells, known=1.0):
     """Rows of cells, whose groups models know for sure, or not at all."""
-
-    def __init__(self, cells, known=1.0):
-        sizes = [negatives + positives for _, _, negatives, positives in cells]
-        self.sex = np.repeat([group for group, *_ in cells], sizes)
-        self.y = np.concatenate([np.repeat([0, 1], counts) for *_, counts in map(pairs, cells)])
-        self.X = pd.DataFrame({"cell": np.repeat(np.arange(len(cells)), sizes)})
-        p_male = np.where(self.sex == "m", known, 1 - known)
-        p_y = np.repeat([likely for _, likely, *_ in cells], sizes)
-        self.valuation = Valuation.from_probabilities(p_y, {"sex": p_male})
-
-    def aim(self, **more):
-        return part_of(self.X, self.y, {"sex": self.sex}, **{"valuation": self.valuation} | more)["aim"]
-
-
-def pairs(cell):
-    return (*cell[:2], cell[2:])
+    sizes = [negatives + positives for _, _, negatives, positives in cells]
+    sex = np.repeat([group for group, *_ in cells], sizes)
+    y = np.concatenate([np.repeat([0, 1], counts) for _, _, *counts in cells])
+    p_y, p_male = (
+        np.repeat([likely for _, likely, *_ in cells], sizes),
+        np.where(sex == "m", known, 1 - known),
+    )
+    X = pd.DataFrame({"cell": np.repeat(np.arange(len(cells)), sizes)})
+    return Case(X, y, {"sex": sex}, Valuation.from_probabilities(p_y, {"sex": p_male}))
 
 
 @pytest.fixture(scope="module")
 def table():
-    return Table(CELLS)
+    return cells_case(CELLS)
 
 
-def of(aim, name):
-    return next(own for own in aim["ratios"] if own["ratio"] == name)
+def of(aim, name="fpr_ratio"):
+    return next(one for one in aim["ratios"] if one["ratio"] == name)
 
 
 def test_numbers_are_those_worked_out_by_hand(table):
-    aim = table.aim()
-    own = of(aim, "fpr_ratio")
+    aim = table.part()["aim"]
+    own = of(aim)
     assert aim["groups"] == ["f", "m"]
     assert (aim["line"], aim["max_fpr"], aim["confidence"], aim["rows"]) == (0.8, 0.05, 0.9, 2600)
     first, answer = own["points"][0], own["points"][own["answer"]]
@@ -335,83 +306,73 @@ def test_numbers_are_those_worked_out_by_hand(table):
 
 
 def test_ten_times_the_rows_are_enough_to_be_sure():
-    many = Table([(*cell[:2], 10 * cell[2], 10 * cell[3]) for cell in CELLS]).aim()
-    own = of(many, "fpr_ratio")
+    own = of(cells_case([(*cell[:2], 10 * cell[2], 10 * cell[3]) for cell in CELLS]).part()["aim"])
     assert own["sure"] == own["answer"]
-    point = own["points"][own["sure"]]
-    assert point["low"] > 0.8
+    assert own["points"][own["sure"]]["low"] > 0.8
     assert own["sentences"][1].startswith("The lower bound of that ratio at 90 % confidence is 0.9")
 
 
-def test_a_difference_within_its_error_is_called_no_cost():
-    cells = [list(cell) for cell in CELLS]
-    cells[1][3], cells[2][3] = 40, 30  # 40 lost, 30 gained
-    own = of(Table(cells).aim(), "fpr_ratio")
-    reach = 196 * np.sqrt(70 - 100 / 580 + 2) / 580
-    assert own["sentences"][0].startswith(
-        "A false-positive-rate ratio of 0.8 has no measurable cost: 1.7 points (plus or minus "
-        f"{reach:.1f}) less true-positive rate (0.414 to 0.397) at 5 %"
-    )
+@pytest.mark.parametrize(
+    ("cells", "known", "ratio", "sentence"),
+    [
+        (  # 40 positives lost, 30 gained
+            [CELLS[0], (*CELLS[1][:3], 40), *CELLS[2:]],
+            1.0,
+            1.0,
+            "A false-positive-rate ratio of 0.8 has no measurable cost: 1.7 points (plus or minus "
+            f"{196 * np.sqrt(70 - 100 / 580 + 2) / 580:.1f}) less true-positive rate (0.414 to 0.397) at 5 %",
+        ),
+        (
+            [("m", 0.7, 60, 160), ("f", 0.7, 40, 100), ("m", 0.1, 940, 100), ("f", 0.1, 960, 100)],
+            0.5,
+            2 / 3,
+            "No decisions that do not use the group reach 0.8: the most equal ones have 0.666.",
+        ),
+        (
+            [("m", 0.7, 50, 160), ("f", 0.7, 45, 100), ("m", 0.1, 950, 100), ("f", 0.1, 955, 100)],
+            0.5,
+            0.9,
+            "Without any change, the false-positive-rate ratio is 0.900 at 5 % false positives: 0.8 costs "
+            "nothing.",
+        ),
+    ],
+)
+def test_what_the_line_costs_is_called_what_it_is(cells, known, ratio, sentence):
+    own = of(cells_case(cells, known).part()["aim"])
+    assert own["points"][own["answer"] or 0]["ratio"] == pytest.approx(ratio)
+    assert (own["answer"] is None) == (ratio < 0.8)
+    assert own["sentences"][0].startswith(sentence)
+    assert own["sentences"][1].startswith("The lower bound at 90 % confidence is 0.") or ratio > 0.8
 
 
-def test_a_ratio_out_of_reach_is_called_so():
-    cells = [("m", 0.7, 60, 160), ("f", 0.7, 40, 100), ("m", 0.1, 940, 100), ("f", 0.1, 960, 100)]
-    own = of(Table(cells, known=0.5).aim(), "fpr_ratio")
-    assert own["answer"] is None
-    assert own["points"][0]["ratio"] == pytest.approx(2 / 3)
-    assert own["sentences"][0] == (
-        "No decisions that do not use the group reach 0.8: the most equal ones have 0.666."
-    )
-    assert own["sentences"][1].startswith("The lower bound at 90 % confidence is 0.")
-
-
-def test_what_is_above_the_line_already_costs_nothing():
-    cells = [("m", 0.7, 50, 160), ("f", 0.7, 45, 100), ("m", 0.1, 950, 100), ("f", 0.1, 955, 100)]
-    own = of(Table(cells, known=0.5).aim(), "fpr_ratio")
-    assert own["answer"] == 0
-    assert own["sentences"][0] == (
-        "Without any change, the false-positive-rate ratio is 0.900 at 5 % false positives: 0.8 costs "
-        "nothing."
-    )
-
-
-@pytest.fixture(scope="module")
-def valued(planted):
-    X = planted.X.drop(columns="sex")
+def test_the_curves_are_those_of_trade_off(planted):
+    X, y, sex = planted.X.drop(columns="sex"), planted.y, {"sex": planted.X["sex"].to_numpy()}
     valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_probabilities=True)
-    valuation = valuator.fit(X, planted.y, sensitive_features={"sex": planted.sex}).valuation_
-    return X, planted.y, planted.sex, valuation
-
-
-def test_the_curves_are_those_of_trade_off(valued):
-    X, y, sex, valuation = valued
-    aim = part_of(X, y, {"sex": sex}, valuation)["aim"]
-    assert [own["ratio"] for own in aim["ratios"]] == [
-        "fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio",
-    ]  # fmt: skip
+    valuation = valuator.fit(X, y, sensitive_features=sex).valuation_
+    aim = Case(X, y, sex, valuation).part()["aim"]
+    names = ["fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio"]
+    assert [own["ratio"] for own in aim["ratios"]] == names
     for own in aim["ratios"]:
-        frame = trade_off(valuation, y, sensitive_features={"sex": sex}, ratio=own["ratio"])
+        frame = trade_off(valuation, y, sensitive_features=sex, ratio=own["ratio"])
         columns = ["tpr", "tpr_low", "tpr_high", "ratio", "low", "tpr_change", "tpr_change_error"]
         assert pd.DataFrame(own["points"])[columns].equals(frame[columns])
         rate = own["ratio"].removesuffix("_ratio")
         rates = np.array([point["rates"] for point in own["points"]])
         assert rates == pytest.approx(frame[[f"{rate}[f]", f"{rate}[m]"]].to_numpy())
         assert frame["tpr_change"].to_numpy() == pytest.approx((frame["tpr"] - frame["tpr"][0]).to_numpy())
-        assert (
-            "by out-of-bag decisions that do not use the group" in own["sentences"][0] or own["answer"] == 0
-        )
+        unseen = "by out-of-bag decisions that do not use the group" in own["sentences"][0]
+        assert unseen or own["answer"] == 0
     assert aim["note"].startswith("Measured on out-of-bag rows, which the models were not trained on. ")
 
 
 def test_weights_change_no_count(table):
     weights = np.random.default_rng(0).integers(1, 3, len(table.y))
-    assert table.aim(sample_weight=weights) == table.aim()
+    assert table.part(sample_weight=weights)["aim"] == table.part()["aim"]
 
 
 def test_the_scale_of_weights_changes_no_error(table):
-    asked = {"sensitive_features": {"sex": table.sex}}
     plain, doubled = (
-        trade_off(table.valuation, table.y, **asked, sample_weight=weights)
+        trade_off(table.valuation, table.y, sensitive_features=table.z, sample_weight=weights)
         for weights in (None, np.full(len(table.y), 2.0))
     )
     for column in ("tpr_change", "tpr_change_error"):
@@ -419,50 +380,44 @@ def test_the_scale_of_weights_changes_no_error(table):
 
 
 def test_values_made_by_explore_keep_what_it_needs(planted):
-    X, sex = planted.X.drop(columns="sex"), {"sex": planted.sex}
-    assert part_of(X, planted.y, sex)["aim"]["rows"] == 4000
-    few = part_of(X, planted.y, sex, max_rows=1000)["aim"]
+    blind = Case(planted.X.drop(columns="sex"), planted.y, {"sex": planted.X["sex"]})
+    assert blind.part()["aim"]["rows"] == 4000
+    few = blind.part(max_rows=1000)["aim"]
     assert few["rows"] == 1000
     assert few["note"].startswith("Measured on 1,000 out-of-bag rows")
-    feature = part_of(planted.X, planted.y, "sex")["aim"]
+    feature = planted._replace(valuation=None).part()["aim"]
     assert "“sex” is itself a feature" in feature["note"]
     assert not any("not see the group" in text for one in feature["ratios"] for text in one["sentences"])
 
 
 def test_rows_without_a_value_are_left_out(table):
-    n_rows = len(table.y)
-    half = np.arange(n_rows) % 2 == 0
+    half = np.arange(len(table.y)) % 2 == 0
     values = {name: np.where(half, table.valuation[name], np.nan) for name in ("y", "sex")}
     part = Valuation(values, probabilities=table.valuation.probabilities)
-    own = of(table.aim(valuation=part), "fpr_ratio")
+    own = of(table._replace(valuation=part).part()["aim"])
     assert own["points"][0]["tpr"] == pytest.approx(260 / 600)
     assert own["points"][own["answer"]]["tpr_change"] == pytest.approx(-15 / 300)
 
 
 def test_groups_that_are_not_compared_have_no_rate():
-    table = Table([*CELLS, ("x", 0.99, 0, 9)])
-    three = np.column_stack([table.sex == "f", table.sex == "m", table.sex == "x"]).astype(float)
-    valuation = Valuation.from_probabilities(table.valuation.probabilities["y"][:, 1], {"sex": three})
-    aim = table.aim(valuation=valuation, min_group_size=0)
+    case = cells_case([*CELLS, ("x", 0.99, 0, 9)])
+    three = np.column_stack([case.z["sex"] == label for label in "fmx"]).astype(float)
+    valuation = Valuation.from_probabilities(case.valuation.probabilities["y"][:, 1], {"sex": three})
+    aim = case._replace(valuation=valuation).part(min_group_size=0)["aim"]
     assert aim["groups"] == ["f", "m"]
-    assert of(aim, "fpr_ratio")["points"][0]["tpr"] == pytest.approx(269 / 609)
+    assert of(aim)["points"][0]["tpr"] == pytest.approx(269 / 609)
 
 
 def test_without_probabilities_there_is_no_such_part(seen_small, table):
     assert [entry["aim"] for entry in seen_small.to_dict()["attributes"]] == [None, None]
-    others = np.full((len(table.y), 3), 1 / 3)
+    others = np.full((len(table.y), 3), 1 / 3)  # of three groups, and there are two
     strange = Valuation.from_probabilities(table.valuation.probabilities["y"], {"sex": others})
-    assert table.aim(valuation=strange) is None  # of three groups, and there are two
+    assert table._replace(valuation=strange).part()["aim"] is None
 
 
 @pytest.mark.parametrize("kind", ["target", "attribute", "classes"])
 def test_where_there_is_nothing_to_aim_at_values_are_made_all_the_same(kind):
     rng = np.random.default_rng(0)
-    X, sex = rng.normal(size=(400, 2)), rng.choice(["f", "m"], 400)
-    y = {
-        "target": rng.normal(size=400),
-        "attribute": rng.random(400) < 0.5,
-        "classes": rng.integers(0, 3, 400),
-    }
-    z = rng.normal(size=400) if kind == "attribute" else sex
-    assert part_of(X, y[kind], {"z": z})["aim"] is None
+    X, sex, number = rng.normal(size=(400, 2)), rng.choice(["f", "m"], 400), rng.normal(size=400)
+    y = {"target": number, "attribute": number > 0, "classes": rng.integers(0, 3, 400)}[kind]
+    assert Case(X, y, {"z": number if kind == "attribute" else sex}).part()["aim"] is None

@@ -9,8 +9,9 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from tests.exploration.conftest import Case
 
-from fado import TreeInfluence, Valuation, explore
+from fado import TreeInfluence, Valuation
 from fado.exploration._consequences import Consequences, GroupDecisions, task_without
 from fado.tabular import read_problem
 from fado.valuation import BaseValuator
@@ -28,16 +29,15 @@ def case():
     y = pd.Series(np.where(X["a"] + X["c"] + rng.normal(size=N) > 0.8, "yes", "no"), name="late")
     valuator = TreeInfluence(MODEL, max_fpr=0.2, n_bags=3, random_state=0)
     valuation = valuator.fit(X, y, sensitive_features={"z": z}).valuation_
-    return SimpleNamespace(X=X, y=y, z={"z": z}, valuation=valuation)
+    return Case(X, y, {"z": z}, valuation)
 
 
 def explored(case, **settings):
-    settings = {"retrain": 72, "estimator": MODEL, "n_jobs": 1, "valuation": case.valuation} | settings
-    return explore(case.X, case.y, sensitive_features=case.z, **settings)
+    return case.seen(**{"retrain": 72, "estimator": MODEL, "n_jobs": 1} | settings)
 
 
-def part_of(seen, number=0):
-    return seen.to_dict()["attributes"][number]["effects"]
+def part_of(seen):
+    return seen.to_dict()["attributes"][0]["effects"]
 
 
 @pytest.fixture(scope="module")
@@ -46,36 +46,35 @@ def seen(case):
 
 
 def test_removing_the_most_harmful_rows_raises_the_ratio(seen):
-    points = [one["measured"] for one in part_of(seen)["curve"]]
-    assert [one["rows"] for one in part_of(seen)["curve"]] == [60, 150, 300]
-    assert all(sum(cell["rows"] for cell in one["cells"]) <= one["rows"] for one in part_of(seen)["curve"])
+    effects = part_of(seen)
+    points = [one["measured"] for one in effects["curve"]]
+    assert [one["rows"] for one in effects["curve"]] == [60, 150, 300]
+    assert all(sum(cell["rows"] for cell in one["cells"]) <= one["rows"] for one in effects["curve"])
     assert points[-1]["ratio_change"] > 1.96 * points[-1]["ratio_error"] > 0
     assert points[0]["ratio_change"] < points[-1]["ratio_change"]
 
-    changes = [one["measured"]["ratio_change"] for one in part_of(seen)["slices"]]
+    changes = [one["measured"]["ratio_change"] for one in effects["slices"]]
     assert changes == sorted(changes, reverse=True)
     assert len(changes) > 1
 
 
 def test_how_it_was_measured_is_told(seen):
-    found = part_of(seen)
-    told = found["measured"]
+    effects = part_of(seen)
+    told = effects["measured"]
     assert told["search_rows"] + told["validation_rows"] == N
     assert abs(told["search_rows"] - told["validation_rows"]) <= 8  # a row per cell of group and label
     assert told["note"] == ""
-    assert told["fits"] <= 72 + 2
-    n_changes = sum(one["measured"] is not None for one in [*found["slices"], *found["curve"]])
-    assert told["fits"] == 6 * (1 + n_changes) + 2
+    n_changes = sum(one["measured"] is not None for one in [*effects["slices"], *effects["curve"]])
+    assert told["fits"] == 6 * (1 + n_changes) + 2 <= 72 + 2
     assert 0 < told["before"]["ratio"] < 1
-    assert found["reason"] == ""
+    assert effects["reason"] == ""
     json.dumps(seen.to_dict(), allow_nan=False)
 
 
 def test_frames_hold_what_was_measured(seen):
-    found, frames = part_of(seen), seen.effects("z")
-    first, measured = frames["slices"].iloc[0], found["slices"][0]["measured"]
+    measured, frames = part_of(seen)["slices"][0]["measured"], seen.effects("z")
     for name in ("ratio_change", "ratio_error", "performance_change", "performance_error"):
-        assert first[f"measured_{name}"] == measured[name]
+        assert frames["slices"][f"measured_{name}"][0] == measured[name]
     assert frames["changes"]["slice"].tolist()[-2:] == ["the most harmful 5 %", "the most harmful 10 %"]
     assert frames["changes"]["ratio_change"][0] == measured["ratio_change"]
     assert frames["curve"]["share"].tolist() == [0.02, 0.05, 0.1]
@@ -134,10 +133,9 @@ def test_effects_that_find_candidates_are_measured_on_search_rows_alone(case, mo
 def test_features_of_any_library_and_either_positive_label_are_measured_alike(case, seen):
     import polars as pl
 
-    other = SimpleNamespace(X=pl.from_pandas(case.X), y=case.y, z=case.z, valuation=case.valuation)
+    other = case._replace(X=pl.from_pandas(case.X))
     assert part_of(explored(other))["measured"] == part_of(seen)["measured"]
-    y = case.y.map({"yes": "aye", "no": "nay"})
-    renamed = SimpleNamespace(X=case.X, y=y, z=case.z, valuation=case.valuation)
+    renamed = case._replace(y=case.y.map({"yes": "aye", "no": "nay"}))
     swapped = part_of(explored(renamed, pos_label="aye"))
     assert swapped["measured"] == part_of(seen)["measured"]
     assert swapped["slices"][0]["measured"] == part_of(seen)["slices"][0]["measured"]
@@ -160,10 +158,8 @@ def test_other_estimators_are_measured_and_lightgbm_ranks(case):
     assert linear["measured"]["note"] == ""
     goss = LGBMClassifier(n_estimators=5, boosting_type="goss", verbosity=-1)  # its leaves tell no effects
     assert part_of(explored(case, estimator=goss, retrain=12))["reason"] == ""
-    near = part_of(explored(case, estimator=KNeighborsClassifier(25), retrain=36))
-    assert (
-        near["measured"]["note"] == "KNeighborsClassifier takes no seed: repeats differ only by their folds."
-    )
+    note = part_of(explored(case, estimator=KNeighborsClassifier(25), retrain=36))["measured"]["note"]
+    assert note == "KNeighborsClassifier takes no seed: repeats differ only by their folds."
 
 
 def test_values_of_other_methods_find_candidates_and_the_page_says_so(case):
@@ -176,8 +172,7 @@ def test_values_of_other_methods_find_candidates_and_the_page_says_so(case):
 
 
 def test_entropies_are_no_effects_and_influence_finds_candidates(case):
-    plain = SimpleNamespace(X=case.X[["a", "b"]], y=case.y, z=case.z, valuation=None)
-    found = part_of(explored(plain, retrain=12))
+    found = part_of(explored(Case(case.X[["a", "b"]], case.y, case.z), retrain=12))
     assert (found["ratio"], found["performance"]) == ("FPR ratio", "TPR at 5 % FPR")
     assert found["measured"]["fits"] <= 12 + 2
     assert {cell["group"] for cell in found["cells"]} == {"high", "low"}
@@ -200,40 +195,16 @@ def test_groups_of_rows_stay_together_and_widen_errors(case):
 
 
 def test_what_cannot_be_measured_is_said_and_not_shown(case):
-    few = SimpleNamespace(X=case.X[["a", "b"]][:60], y=case.y[:60], z={"z": case.z["z"][:60]}, valuation=None)
-    told = explored(few).to_dict()["attributes"][0]
-    assert told["not_measured"] == (
-        "Too few rows for retraining: at a budget of 5 % it needs 240 negatives, and there are 43."
-    )
-    assert "effects" not in told
-    many = SimpleNamespace(X=case.X[["a", "b"]], y=np.arange(N) % 3, z=case.z, valuation=None)
-    told = explored(many).to_dict()["attributes"][0]
-    assert told["not_measured"].startswith("Retraining needs a target with two classes, and y has 3 classes")
-    number = SimpleNamespace(X=case.X[["a", "b"]], y=case.y, z={"c": case.X["c"]}, valuation=None)
-    told = explored(number).to_dict()["attributes"][0]
-    assert told["not_measured"].startswith("Retraining needs groups, and c is a number")
-
-
-@pytest.mark.parametrize(
-    ("retrain", "error", "message"),
-    [
-        (True, TypeError, "`retrain` must be a number of fits, 0 for none, got True"),
-        (5, ValueError, "`retrain` must be 0, or a number of fits from 12 to 100,000, got 5"),
-        (
-            10**12,
-            ValueError,
-            "`retrain` must be 0, or a number of fits from 12 to 100,000, got 1000000000000",
-        ),
-    ],
-)
-def test_a_number_of_fits_that_is_none_is_refused(case, retrain, error, message):
-    with pytest.raises(error, match=message):
-        explored(case, retrain=retrain)
-
-
-def test_an_estimator_that_is_none_is_refused(case):
-    with pytest.raises(TypeError, match="`estimator` must be"):
-        explored(case, estimator=TreeInfluence())
+    X, y, z = case.X[["a", "b"]], case.y, case.z
+    few = "Too few rows for retraining: at a budget of 5 % it needs 240 negatives, and there are 43."
+    for given, sentence in (
+        (Case(X[:60], y[:60], {"z": z["z"][:60]}), few),
+        (Case(X, np.arange(N) % 3, z), "Retraining needs a target with two classes, and y has 3 classes"),
+        (Case(X, y, {"c": case.X["c"]}), "Retraining needs groups, and c is a number"),
+    ):
+        part = explored(given).to_dict()["attributes"][0]
+        assert part["not_measured"].startswith(sentence)
+        assert "effects" not in part
 
 
 def test_counts_are_of_all_rows_also_if_models_learn_from_a_sample(case):

@@ -5,16 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.exploration.conftest import Case
 
-from fado import Valuation, explore
+from fado import Valuation
 from fado.exploration._effects import cell_effects
 from fado.exploration._groups import show_groups
 from fado.tabular import Groups, mean_one
 from fado.valuation import Provenance, Scale
-
-
-def part_of(seen, number=0):
-    return seen.to_dict()["attributes"][number].get("effects")
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +32,21 @@ def case():
     harmful = ((X["job"] == "nurse") & (y == "yes")).to_numpy()
     v_z = 0.001 * rng.normal(size=n_rows) + np.where(harmful, -0.004, 0.0005)
     v_y = 0.001 * rng.normal(size=n_rows)
-    return X, y, sex, {"y": v_y, "sex": v_z}, harmful
+    return Case(X, y, {"sex": sex}, Valuation.from_values({"y": v_y, "sex": v_z}))
 
 
-def explored(case, **settings):
-    X, y, sex, values, _ = case
-    return explore(
-        X, y, sensitive_features={"sex": sex}, valuation=Valuation.from_values(values), **settings, retrain=0
-    )
+@pytest.fixture(scope="module")
+def seen(case):
+    return case.seen()
+
+
+@pytest.fixture(scope="module")
+def effects(seen):
+    return seen.to_dict()["attributes"][0]["effects"]
+
+
+def valued(case, values):
+    return case._replace(valuation=Valuation.from_values(values))
 
 
 def test_cells_add_up_and_small_ones_are_left_out():
@@ -58,75 +62,56 @@ def test_cells_add_up_and_small_ones_are_left_out():
     ]
 
 
-def test_the_page_s_part_holds_the_sums_of_the_values(case):
-    _, y, sex, values, _ = case
-    found = part_of(explored(case))
-    assert [(cell["group"], cell["label"]) for cell in found["cells"]] == [
-        ("f", "no"), ("f", "yes"), ("m", "no"), ("m", "yes"),
-    ]  # fmt: skip
-    for cell in found["cells"]:
-        rows = (sex == cell["group"]) & (y == cell["label"]).to_numpy()
+def test_the_page_s_part_holds_the_sums_of_the_values(case, effects):
+    cells = {(cell["group"], cell["label"]): cell for cell in effects["cells"]}
+    assert list(cells) == [("f", "no"), ("f", "yes"), ("m", "no"), ("m", "yes")]
+    for (group, label), cell in cells.items():
+        rows = (case.z["sex"] == group) & (case.y == label).to_numpy()
         assert cell["rows"] == rows.sum()
-        assert cell["ratio_effect"] == pytest.approx(values["sex"][rows].sum())
-        assert cell["performance_effect"] == pytest.approx(values["y"][rows].sum())
-    assert found["harmful"] == (values["sex"] < 0).sum()
-    assert (found["curve"], found["measured"]) == ([], None)
-    assert found["reason"] == "Nothing was measured, since no model was retrained (`retrain=0`)."
-    assert (found["ratio"], found["performance"]) == ("ratio", "performance")
-    assert "other" not in json.dumps(found)  # a group of nine rows is not named
+        assert cell["ratio_effect"] == pytest.approx(case.valuation["sex"][rows].sum())
+        assert cell["performance_effect"] == pytest.approx(case.valuation["y"][rows].sum())
+    assert effects["harmful"] == (case.valuation["sex"] < 0).sum()
+    assert (effects["curve"], effects["measured"]) == ([], None)
+    assert effects["reason"] == "Nothing was measured, since no model was retrained (`retrain=0`)."
+    assert (effects["ratio"], effects["performance"]) == ("ratio", "performance")
+    assert "other" not in json.dumps(effects)  # a group of nine rows is not named
 
 
-def test_the_planted_slice_is_found_and_nothing_is_said_of_its_removal(case):
-    *_, harmful = case
-    first = part_of(explored(case))["slices"][0]
+@pytest.mark.parametrize("max_rows", [50_000, 500])
+def test_the_planted_slice_is_found_in_a_sample_and_counted_in_all_rows(case, max_rows):
+    first = case.part(max_rows=max_rows)["effects"]["slices"][0]
     assert first["conditions"] == ["job = nurse", "hired = yes"]
-    assert first["rows"] == harmful.sum()
+    assert first["rows"] == ((case.X["job"] == "nurse") & (case.y == "yes")).sum()
     assert first["p_value"] < 1e-6
     assert first["measured"] is None
 
 
-def test_slices_are_counted_in_all_rows_and_searched_in_a_sample(case):
-    first = part_of(explored(case, max_rows=500))["slices"][0]
-    assert first["conditions"] == ["job = nurse", "hired = yes"]
-    assert first["rows"] == case[4].sum()
-
-
 def test_effects_are_per_unit_of_weight(case):
-    X, y, sex, values, _ = case
     weights = np.random.default_rng(1).integers(0, 4, 1000) * 1.0
-    weighted = part_of(explored(case, sample_weight=weights))
-    multiplied = Valuation.from_values({name: own * mean_one(weights) for name, own in values.items()})
-    alike = part_of(explore(X, y, sensitive_features={"sex": sex}, valuation=multiplied, retrain=0))
-    assert weighted == alike
+    weighted = {name: case.valuation[name] * mean_one(weights) for name in ("y", "sex")}
+    assert case.part(sample_weight=weights)["effects"] == valued(case, weighted).part()["effects"]
 
 
-def test_rows_are_numbers_and_hold_nothing_unless_asked_for(case):
-    X, y, _, values, _ = case
-    worst = np.argsort(values["sex"])[:10].tolist()
-    rows = part_of(explored(case))["rows"]
-    assert [row["row"] for row in rows] == worst
-    assert all(set(row) == {"row", "ratio_effect"} for row in rows)
-    shown = part_of(explored(case, show_rows=True))["rows"][0]
-    assert shown["label"] == y[worst[0]]
-    assert dict(shown["features"]) == {name: str(X[name][worst[0]]) for name in X}
+def test_rows_are_numbers_and_hold_nothing_unless_asked_for(case, effects):
+    worst = np.argsort(case.valuation["sex"])[:10].tolist()
+    assert [row["row"] for row in effects["rows"]] == worst
+    assert all(set(row) == {"row", "ratio_effect"} for row in effects["rows"])
+    shown = case.part(show_rows=True)["effects"]["rows"][0]
+    assert shown["label"] == case.y[worst[0]]
+    assert dict(shown["features"]) == {name: str(case.X[name][worst[0]]) for name in case.X}
 
 
 def test_rows_without_a_value_keep_the_numbers_of_the_others(case):
-    X, y, sex, values, _ = case
-    cut = {name: own.copy() for name, own in values.items()}
-    cut["sex"][[0, 500]] = np.nan
-    found = part_of(
-        explore(X, y, sensitive_features={"sex": sex}, valuation=Valuation.from_values(cut), retrain=0)
-    )
-    assert [row["row"] for row in found["rows"]] == np.argsort(cut["sex"])[:10].tolist()
+    values = np.where(np.isin(np.arange(1000), [0, 500]), np.nan, case.valuation["sex"])
+    rows = valued(case, {"y": case.valuation["y"], "sex": values}).part()["effects"]["rows"]
+    assert [row["row"] for row in rows] == np.argsort(values)[:10].tolist()
 
 
 def test_values_of_the_target_may_be_no_effects(case):
-    X, y, sex, values, _ = case
-    scales = {"y": Scale("how unsure", 0.0, 1.0, None)}
-    mixed = Valuation.from_values({"y": np.full(1000, 0.5), "sex": values["sex"]}, scales=scales)
-    seen = explore(X, y, sensitive_features={"sex": sex}, valuation=mixed, retrain=0)
-    found = part_of(seen)
+    values = {"y": np.full(1000, 0.5), "sex": case.valuation["sex"]}
+    mixed = Valuation.from_values(values, scales={"y": Scale("how unsure", 0.0, 1.0, None)})
+    seen = case._replace(valuation=mixed).seen()
+    found = seen.to_dict()["attributes"][0]["effects"]
     assert found["performance"] is None
     assert {cell["performance_effect"] for cell in found["cells"]} == {None}
     assert seen.effects()["cells"]["performance_effect"].isna().all()
@@ -135,18 +120,15 @@ def test_values_of_the_target_may_be_no_effects(case):
 def test_entropies_have_no_effects(seen_small):
     assert all("effects" not in one for one in seen_small.to_dict()["attributes"])
     assert "Effects of rows on the model" not in seen_small.html()
-    with pytest.raises(
-        ValueError,
-        match=r"The values of 'sex' are not effects\. Nothing was measured, since no",
-    ):
+    message = r"The values of 'sex' are not effects\. Nothing was measured, since no"
+    with pytest.raises(ValueError, match=message):
         seen_small.effects()
 
 
-def test_frames_hold_what_the_page_shows(case):
-    seen = explored(case)
-    found, frames = part_of(seen), seen.effects("sex")
+def test_frames_hold_what_the_page_shows(seen, effects):
+    frames = seen.effects("sex")
     assert list(frames) == ["cells", "slices", "changes", "curve"]
-    assert frames["cells"].to_dict("records") == found["cells"]
+    assert frames["cells"].to_dict("records") == effects["cells"]
     assert frames["slices"]["slice"][0] == "job = nurse and hired = yes"
     for name in ("measured_ratio_change", "measured_performance_error"):
         assert frames["slices"][name].isna().all()
@@ -165,10 +147,10 @@ def test_frames_hold_what_the_page_shows(case):
     ],
 )
 def test_metrics_are_named_by_the_meaning_of_effects(case, metric, budget, title):
-    X, y, sex, values, _ = case
     meanings = {"y": metric, "sex": "selection_rate_ratio"}
     scales = {name: Scale(f"effect of the row's weight on {one}") for name, one in meanings.items()}
+    values = {name: case.valuation[name] for name in meanings}
     made = Provenance("other", settings={"max_fpr": budget})
     valuation = Valuation(values, scales=scales, provenance=made)
-    found = part_of(explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, retrain=0))
+    found = case._replace(valuation=valuation).part()["effects"]
     assert (found["ratio"], found["performance"]) == ("selection-rate ratio", title)

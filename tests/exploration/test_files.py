@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from tests.exploration.conftest import Case, made_up
 
-from fado import Valuation, explore, explore_files, value_files
+from fado import Valuation, explore_files, value_files
 from fado.datasets import protected_from
 from fado.exploration._explore import share_error
 from fado.tabular import row_hash
@@ -42,14 +43,9 @@ def write_parts(folder, frame=FRAME, n_files=3, row_group_size=250, ending="parq
 
 
 def in_memory(frame=FRAME, *, valuation, **more):
-    return explore(
-        frame.drop(columns=["id", "weight", "loan"]),
-        frame["loan"],
-        sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50", named=True)},
-        valuation=valuation,
-        **more,
-        retrain=0,
-    )
+    X = frame.drop(columns=["id", "weight", "loan"])
+    z = {"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50", named=True)}
+    return Case(X, frame["loan"], z, valuation).seen(**more)
 
 
 def sample_of(n_rows, seed=0, n_all=N):
@@ -133,33 +129,24 @@ def test_the_sample_is_told_with_its_error_and_the_groups_of_all_rows(seen):
     )
 
 
-def test_pooled_groups_and_missing_labels_are_counted_in_all_files(tmp_path, made_up):
+def test_pooled_groups_and_missing_labels_are_counted_in_all_files(tmp_path):
     frame = FRAME.assign(sex=np.where(np.arange(N) % 40 == 0, None, np.arange(N) % 40))
     frame["sex"] = frame["sex"].astype("string")
-    data = write_parts(tmp_path / "d", frame)
-    made_up(N, ["sex"]).save(tmp_path / "v.parquet")
-    found = explore_files(
-        data,
-        values=tmp_path / "v.parquet",
-        sample_rows=1_200,
-        **ASKED | {"protected": "sex"},
-        retrain=0,
-    )
-    listed = found.to_dict()["attributes"][0]["groups"]
+    listed = sample_by("sex", write_parts(tmp_path / "d", frame), tmp_path)["attributes"][0]["groups"]
     assert {one["in_all"] for one in listed} == {60}
     assert sum(one["in_all"] for one in listed) == N
 
 
-def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path, made_up):
-    made_up(N, ["age"]).save(tmp_path / "v.parquet")
-    found = explore_files(
-        data,
-        values=tmp_path / "v.parquet",
-        sample_rows=800,
-        **ASKED | {"protected": "age"},
-        retrain=0,
-    )
-    assert "in_all" not in found.to_dict()["attributes"][0]["groups"][0]
+def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path):
+    assert "in_all" not in sample_by("age", data, tmp_path)["attributes"][0]["groups"][0]
+
+
+def sample_by(attribute, data, folder):
+    """Explore half of a table by one attribute, with values that no model made."""
+    values = folder / "v.parquet"
+    made_up(N, [attribute]).save(values)
+    settings = ASKED | {"protected": attribute, "values": values, "sample_rows": 1_200}
+    return explore_files(data, **settings, retrain=0).to_dict()
 
 
 def test_the_sample_depends_neither_on_files_nor_on_how_values_are_passed(values, seen, tmp_path):
@@ -182,9 +169,8 @@ def test_suspicious_rows_are_named_by_their_places_in_the_whole_table(data, valu
         data, values=values, sample_rows=600, show_rows=True, **ASKED | {"drop": []}, retrain=0
     )
     agreement = Valuation.load(values).field("label_probability", "y")
-    listed = [
-        row for group in found.to_dict()["attributes"][0]["suspicious"]["rows"] for row in group["rows"]
-    ]
+    groups = found.to_dict()["attributes"][0]["suspicious"]["rows"]
+    listed = [row for group in groups for row in group["rows"]]
     assert listed
     assert {row["row"] for row in listed} <= set(sample_of(600).tolist())
     assert max(row["row"] for row in listed) > 600
@@ -226,10 +212,7 @@ def test_harmful_rows_have_their_places_and_sums_stand_for_all_rows(data, tmp_pa
         ({"protected": []}, "There is no protected attribute to explore"),
         ({"memory": "1MB"}, r"`memory` of 1.0 MB is too small for `sample_rows=200,000`: the 250 rows that"),
         ({"values": "nowhere"}, "There is no file or directory 'nowhere'."),
-        (
-            {"values": __file__},
-            "`values` of a table in files must be a directory of parts or end in .parquet",
-        ),
+        ({"values": __file__}, "`values` of a table in files must be a directory of parts or end in"),
     ],
 )
 def test_what_does_not_fit_is_refused(data, values, change, sentence):
@@ -250,7 +233,7 @@ def test_values_of_other_rows_are_refused(values, tmp_path, frame, ending, sente
         explore_files(write_parts(tmp_path / "d", frame, ending=ending), values=values, **ASKED, retrain=0)
 
 
-def test_labels_that_the_sample_lacks(tmp_path, made_up):
+def test_labels_that_the_sample_lacks(tmp_path):
     outside = np.arange(N) == np.setdiff1d(np.arange(N), sample_of(300))[0]
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")
     asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 300, "retrain": 0}
@@ -271,7 +254,7 @@ def test_the_least_bound_that_is_named_works(data, values):
     explore_files(data, values=values, sample_rows=int(least[2]), **ASKED | {"memory": "1MB"}, retrain=0)
 
 
-def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path, made_up):
+def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path):
     evil = "</script><script>alert(1)</script>"
     frame = FRAME.assign(sex=FRAME["sex"].replace("x", evil))
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")

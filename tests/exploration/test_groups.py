@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.exploration.conftest import Case, made_up
 from typer.testing import CliRunner
 
-from fado import explore
 from fado.cli._app import build_app
 from fado.exploration._groups import (
     MOST_GROUPS,
@@ -41,12 +41,9 @@ def test_many_groups_are_pooled_smallest_first():
     assert groups.n_compared == MOST_GROUPS - 1
     assert groups.sizes[-1] == sizes[:9].sum()
     assert groups.sizes.sum() == sizes.sum()
-
-
-@pytest.mark.parametrize("n_groups", [MOST_GROUPS, MOST_GROUPS - 1])
-def test_a_dozen_groups_are_all_shown(n_groups):
-    groups = shown(np.repeat(np.arange(n_groups), 10), tuple(map(str, range(n_groups))))
-    assert groups.names == tuple(map(str, range(n_groups)))
+    for n_groups in (MOST_GROUPS, MOST_GROUPS - 1):
+        dozen = shown(np.repeat(np.arange(n_groups), 10), tuple(map(str, range(n_groups))))
+        assert dozen.names == tuple(map(str, range(n_groups)))
 
 
 def test_small_groups_are_listed_by_name():
@@ -102,11 +99,11 @@ def test_counts_and_totals_leave_hidden_rows_out():
     ],
 )
 @pytest.mark.filterwarnings("ignore:Protected attribute .* is unknown")
-def test_every_name_of_a_group_can_stand_alone(made_up, name, entries, names):
+def test_every_name_of_a_group_can_stand_alone(name, entries, names):
     entry = np.arange(100) % 2
     X, y = np.arange(100.0).reshape(-1, 1), entry == (np.arange(100) % 3 > 0)
     z = {name: np.array(entries)[entry]}
-    seen = explored((X, y, z), made_up, n_rows=100)[1]
+    seen = Case(X, y, z, made_up(100, z)).part()
     assert seen["shown"] == names
     assert [group["name"] for group in seen["groups"]] == names
     for bias in seen["biases"]:
@@ -129,40 +126,33 @@ def table():
     origin[:20], origin[20:25] = "tiny", "secret"
     y = pd.Series(np.where(rng.random(N) < np.where(origin == "a", 0.2, 0.3), "yes", "no"), name="loan")
     y[:25] = "yes"
-    return X, y, {"origin": origin}
+    return Case(X, y, {"origin": origin}, made_up(N, ["origin"]))
 
 
-@pytest.fixture
-def found(table, made_up):
-    return lambda **settings: explored(table, made_up, **settings)
+@pytest.fixture(scope="module")
+def seen(table):
+    return table.seen()
 
 
-def explored(table, made_up, n_rows=N, **settings):
-    X, y, z = table
-    seen = explore(X, y, sensitive_features=z, valuation=made_up(n_rows, z), **settings, retrain=0)
-    return seen, seen.to_dict()["attributes"][0]
+TOO_SMALL = "Group “tiny” (20 rows), with fewer than 30 rows and less than 1 % of the table, is not compared"
 
 
-def test_small_groups_are_listed_and_told(table, found):
-    seen, part = found()
+def test_small_groups_are_listed_and_told(seen):
+    part = seen.to_dict()["attributes"][0]
     assert part["groups"][-2:] == [
         {"name": "tiny", "rows": 20, "compared": False, "note": "too small to compare"},
         {"name": "(1 group of fewer than 10 rows)", "rows": 5, "compared": False,
          "note": "too small to compare or to name"},
     ]  # fmt: skip
-    sentence = (
-        "Group “tiny” (20 rows), with fewer than 30 rows and less than 1 % of the table, is not compared"
-    )
-    assert part["left_out"].startswith(sentence)
-    assert repr(seen).startswith(f"Exploration of 4,000 rows by origin\norigin: {sentence}")
-    assert seen.html().count(sentence) == 1
+    assert part["left_out"].startswith(TOO_SMALL)
+    assert repr(seen).startswith(f"Exploration of 4,000 rows by origin\norigin: {TOO_SMALL}")
+    assert seen.html().count(TOO_SMALL) == 1
     assert "secret" not in json.dumps(seen.to_dict())
 
 
-def test_small_groups_are_in_no_comparison(table, found):
-    _, part = found()
-    y, origin = table[1], table[2]["origin"]
-    rates = (y == "yes").groupby(origin).mean()
+def test_small_groups_are_in_no_comparison(table, seen):
+    part, origin = seen.to_dict()["attributes"][0], table.z["origin"]
+    rates = (table.y == "yes").groupby(origin).mean()
     biases = {bias["id"]: bias for bias in part["biases"]}
     assert biases["prevalence"]["number"] == pytest.approx(rates["b"] - rates["a"])
     for bias in biases.values():
@@ -174,75 +164,44 @@ def test_small_groups_are_in_no_comparison(table, found):
     assert {cell["group"] for cell in part["suspicious"]["labels"]} == {"a", "b"}
     assert part["alpha"]["groups"] == part["plane"]["groups"] == ["a", "b"]
 
-
-def test_small_groups_are_left_alone_by_the_sampler_that_is_shown(table, found):
-    _, part = found()
     sampling = part["alpha"]["sampling"]
-    rate = (table[1] == "yes")[table[2]["origin"] == "b"].mean()
-    assert sampling["target_rate"] == pytest.approx(rate)
-    assert sampling["rate_after"][0] == pytest.approx(rate, abs=1e-3)
+    assert sampling["target_rate"] == pytest.approx(rates["b"])
+    assert sampling["rate_after"][0] == pytest.approx(rates["b"], abs=1e-3)
+
+    shares = pd.Series(origin).map(pd.Series(origin).value_counts(normalize=True))[25:]
+    left = (1 - table.valuation.label_probability["origin"][25:]).mean() / (1 - shares).mean()
+    assert biases["base"]["number"] == pytest.approx(1 - left)
 
 
-def test_base_bias_leaves_small_groups_out(table, made_up):
-    X, y, z = table
-    valuation = made_up(N, z)
-    part = explore(X, y, sensitive_features=z, valuation=valuation, retrain=0).to_dict()["attributes"][0]
-    rows = np.arange(N) >= 25
-    shares = pd.Series(z["origin"]).map(pd.Series(z["origin"]).value_counts(normalize=True)).to_numpy()
-    left = (1 - valuation.label_probability["origin"].to_numpy()[rows]).mean() / (1 - shares[rows]).mean()
-    assert part["biases"][3]["number"] == pytest.approx(1 - left)
-
-
-def test_0_compares_every_group_that_can_be_named(found):
-    _, part = found(min_group_size=0)
+def test_0_compares_every_group_that_can_be_named(table):
+    part = table.part(min_group_size=0)
     assert part["biases"][1]["sentence"].startswith("The rate of “yes” is 100 % in “tiny”")
     assert [group["compared"] for group in part["groups"]] == [True, True, True, False]
     assert part["left_out"] == ("1 group of fewer than 10 rows (5 rows) is not compared and not named.")
 
 
-def test_crossed_attributes_tell_their_own_small_groups(table, made_up):
-    X, y, z = table
-    z = z | {"job": X["job"].to_numpy()}
-    together = explored((X, y, z), made_up)[0].to_dict()["together"]
+def test_crossed_attributes_tell_their_own_small_groups(table):
+    z = table.z | {"job": table.X["job"].to_numpy()}
+    together = table._replace(z=z, valuation=made_up(N, z)).seen().to_dict()["together"]
     assert "“origin = tiny, job = " in together["left_out"]
     assert sum(group["rows"] for group in together["listed"]) == N
 
 
-def test_one_large_group_leaves_nothing_to_compare(table, made_up):
-    X, y, _ = table
+def test_one_large_group_leaves_nothing_to_compare(table):
     z = {"sex": np.where(np.arange(N) < 20, "f", "m")}
-    _, part = explored((X, y, z), made_up)
+    part = table._replace(z=z, valuation=made_up(N, z)).part()
     assert all(bias["number"] is None for bias in part["biases"])
     assert all(bias["sentence"].startswith("Only one group is large enough") for bias in part["biases"])
     assert part["alpha"]["sampling"] is None
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        (-1, ValueError, "`min_group_size` must be at least 0, got -1"),
-        (2.5, TypeError, "`min_group_size` must be a whole number, got 2.5"),
-    ],
-)
-def test_what_is_no_size_is_refused(found, value, error, message):
-    with pytest.raises(error, match=message):
-        found(min_group_size=value)
-
-
 @pytest.mark.parametrize(("size", "told"), [((), True), (("--min-group-size", "10"), False)])
-def test_the_command_says_which_groups_are_left_out(table, made_up, tmp_path, size, told):
-    X, y, z = table
-    X.assign(**z, loan=y).to_csv(tmp_path / "data.csv", index=False)
-    made_up(N, z).save(tmp_path / "values.parquet")
-    arguments = [
-        "explore",
-        tmp_path / "data.csv",
-        "--values",
-        tmp_path / "values.parquet",
-        "--target",
-        "loan",
-    ]
-    arguments += ["--protected", "origin", "--out", tmp_path / "page.html", "--retrain", "0", *size]
+def test_the_command_says_which_groups_are_left_out(table, tmp_path, size, told):
+    data, values = tmp_path / "data.csv", tmp_path / "values.parquet"
+    table.X.assign(**table.z, loan=table.y).to_csv(data, index=False)
+    table.valuation.save(values)
+    options = ["--values", values, "--target", "loan", "--protected", "origin", "--retrain", "0"]
+    arguments = ["explore", data, *options, "--out", tmp_path / "page.html", *size]
     result = CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.stderr
-    assert ("Group “tiny” (20 rows), with fewer than 30 rows" in result.stdout) == told
+    assert (TOO_SMALL in result.stdout) == told

@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.exploration.conftest import Case
 
-from fado import Valuation, explore
-
-
-def suspicious_of(seen):
-    return seen.to_dict()["attributes"][0]["suspicious"]
+from fado import Valuation
 
 
 @pytest.fixture(scope="module")
 def found(seen_small):
-    return suspicious_of(seen_small)
+    return seen_small.to_dict()["attributes"][0]["suspicious"]
 
 
 def test_contradicted_labels_per_group(small, found):
@@ -40,10 +37,7 @@ def test_rows_are_positions_and_nothing_else(small, found):
 
 
 def test_rows_are_shown_only_if_asked_for(small):
-    seen = explore(
-        small.X, small.y, sensitive_features=small.z, valuation=small.valuation, show_rows=True, retrain=0
-    )
-    row = suspicious_of(seen)["rows"][0]["rows"][0]
+    row = small.part(show_rows=True)["suspicious"]["rows"][0]["rows"][0]
     age, job, kids = small.X.iloc[row["row"]]
     assert row["label"] == small.y[row["row"]]
     job = "(missing)" if job is None or job != job else job
@@ -51,10 +45,9 @@ def test_rows_are_shown_only_if_asked_for(small):
 
 
 def test_slices_say_how_far_agreement_falls_short(planted, seen_planted):
-    found = suspicious_of(seen_planted)
+    first = seen_planted.to_dict()["attributes"][0]["suspicious"]["slices"][0]
     agreement = planted.valuation.label_probability["y"].to_numpy()
-    rows = (planted.X["region"] == "north").to_numpy() & (planted.sex == "f")
-    first = found["slices"][0]
+    rows = ((planted.X["region"] == "north") & (planted.X["sex"] == "f")).to_numpy()
     assert first["rows"] == rows.sum()
     assert first["mean_agreement"] == pytest.approx(agreement[rows].mean())
     assert first["expected_agreement"] == pytest.approx((agreement**2 + (1 - agreement) ** 2)[rows].mean())
@@ -65,17 +58,14 @@ def test_slices_say_how_far_agreement_falls_short(planted, seen_planted):
 def test_values_without_agreement_leave_nothing_to_suspect(small):
     half = np.linspace(0, 1, 600)
     values = Valuation.from_probabilities(half, {"sex": half})
-    seen = explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
-    assert suspicious_of(seen) is None
+    assert Case(small.X, small.y, {"sex": small.z["sex"]}, values).part()["suspicious"] is None
 
 
 def contradicted_of(y, agreement):
-    n_rows = len(y)
-    values = {"y": np.full(n_rows, 0.5), "sex": np.full(n_rows, 0.5)}
-    valuation = Valuation(values, label_probability={"y": agreement, "sex": agreement})
-    sex = np.where(np.arange(n_rows) % 2, "m", "f")
-    X = np.arange(n_rows, dtype=float).reshape(-1, 1)
-    return suspicious_of(explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, retrain=0))
+    rows, half = np.arange(len(y)), np.full(len(y), 0.5)
+    valuation = Valuation({"y": half, "sex": half}, label_probability={"y": agreement, "sex": agreement})
+    z = {"sex": np.where(rows % 2, "m", "f")}
+    return Case(rows[:, None].astype(float), y, z, valuation).part()["suspicious"]
 
 
 def test_a_rare_label_is_contradicted_only_below_half_of_its_share():
@@ -101,7 +91,7 @@ def test_labels_that_are_one_of_many_have_limits_of_their_own():
     assert found["sentence"].startswith("Models contradict 10 % of the labels")
 
 
-def test_numbers_are_not_called_labels(small):
+def test_numbers_are_not_called_labels():
     agreement = np.r_[np.linspace(0.9, 0.95, 599), 0.1]
     found = contradicted_of(np.linspace(0, 1, 600), agreement)
     assert found["rule"].startswith("A number is contradicted if the models' error")

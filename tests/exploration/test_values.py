@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from tests.exploration.conftest import Case
 
 from fado import (
     CobbDouglasUtility,
@@ -13,7 +14,6 @@ from fado import (
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
     Valuation,
-    explore,
 )
 from fado.valuation import Provenance
 
@@ -64,17 +64,15 @@ def test_corners(small, sex):
         assert corner["positive_rate"] == pytest.approx((small.y[rows] == "yes").mean())
 
 
-def summary_of(small, y=None, **more):
-    settings = {"sensitive_features": small.z, "valuation": small.valuation, "retrain": 0} | more
-    return explore(small.X, small.y if y is None else y, **settings).to_dict()
-
-
 def test_cells_under_ten_rows_are_left_out(small):
-    y = small.y.copy()
-    y[small.z["sex"] == "f"] = "no"
-    y[np.flatnonzero(small.z["sex"] == "f")[:9]] = "yes"
-    cells = summary_of(small, y)["attributes"][0]["values"]["v_y"]
+    y, women = small.y.copy(), small.z["sex"] == "f"
+    y[women] = "no"
+    y[np.flatnonzero(women)[:9]] = "yes"
+    cells = small._replace(y=y).part()["values"]["v_y"]
     assert [(c["group"], c["label"]) for c in cells] == [("f", "no"), ("m", "no"), ("m", "yes")]
+
+
+RANKS = "Rank correlation with values of another run (1: the same order of rows)"
 
 
 def test_whether_another_run_would_rank_rows_alike_is_estimated_per_group(small, seen_small):
@@ -82,13 +80,11 @@ def test_whether_another_run_would_rank_rows_alike_is_estimated_per_group(small,
     frame = small.valuation.stability(sensitive_features=small.z)  # "origin" has a group of ten rows and more
     assert found["rows"] == frame.to_dict("records")
     least = frame.loc[frame["rank_agreement"].idxmin()]
-    shown = {"y": "loan", "sex": "sex", "origin": "origin"}[least["column"]]
+    column = {"y": "loan"}.get(least["column"], least["column"])
     where = "" if least["group"] == "all rows" else f" in “{least['group']}”"
-    assert found["sentence"].startswith(
-        "Rank correlation with values of another run (1: the same order of rows): loan "
-    )
+    assert found["sentence"].startswith(f"{RANKS}: loan ")
     assert found["sentence"].endswith(
-        f" Lowest: {least['rank_agreement']:.3g}, {shown}{where}, with other bags."
+        f" Lowest: {least['rank_agreement']:.3g}, {column}{where}, with other bags."
     )
     assert found["changes"] == {"bags": "another run of as many fits, estimated from the standard errors"}
 
@@ -104,39 +100,29 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
     ]
     frame = pd.DataFrame(rows, columns=columns)
     frame.attrs = {"changes": {"seeds": "random_state=1"}, "notes": ["A note."]}
-    asked = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation, "retrain": 0}
-    seen = explore(small.X, small.y, stability=frame, **asked)
+    seen = small._replace(z={"sex": small.z["sex"]}).seen(stability=frame)
     assert seen.to_dict()["stability"] == {
-        "sentence": "Rank correlation with values of another run (1: the same order of rows): loan 0.5. "
-        f"Lowest: 0.125, sex in “{evil}”, with other bags.",
+        "sentence": f"{RANKS}: loan 0.5. Lowest: 0.125, sex in “{evil}”, with other bags.",
         "rows": [dict(zip(columns, row, strict=True)) for row in rows[:2]],
         "changes": {"seeds": "random_state=1"},
         "notes": ["A note."],
     }
     assert "<script>alert" not in seen.html()
     assert "tiny" not in seen.html().split('id="data"')[1]
-    with pytest.raises(TypeError, match=r"`stability` must be what `Valuation\.stability` gives, got dict"):
-        explore(small.X, small.y, stability={}, **asked)
 
 
 def test_where_standard_errors_tell_nothing_the_page_says_so_and_names_no_tiny_group(small):
     z = {"town": np.where(np.arange(600) < 4, "hamlet", "city")}
-    names = {"y": np.linspace(0, 1, 600), "town": np.linspace(0, 1, 600)}
-    asked = {"sensitive_features": z}
-    found = summary_of(small, valuation=Valuation.from_values(names), **asked)
-    assert (
-        found["stability"]["sentence"]
-        == "It is not known whether another run would rank the rows the same way."
-    )
-    assert found["stability"]["rows"] == []
-    assert "have no standard errors" in found["stability"]["notes"][0]
-    told = Valuation(names, {name: np.full(600, 0.1) for name in names})
-    found = summary_of(small, valuation=told, **asked)["stability"]
-    assert [(row["column"], row["group"], row["rows"]) for row in found["rows"]] == [
-        (column, group, rows)
-        for column in ("y", "town")
-        for group, rows in (("all rows", 600), ("city", 596))
-    ]
+    values = {"y": np.linspace(0, 1, 600), "town": np.linspace(0, 1, 600)}
+    found = small._replace(z=z, valuation=Valuation.from_values(values)).seen().to_dict()["stability"]
+    assert found["sentence"] == "It is not known whether another run would rank the rows the same way."
+    assert found["rows"] == []
+    assert "have no standard errors" in found["notes"][0]
+    told = Valuation(values, {name: np.full(600, 0.1) for name in values})
+    found = small._replace(z=z, valuation=told).seen().to_dict()["stability"]
+    groups = [("all rows", 600), ("city", 596)]
+    expected = [(column, *group) for column in ("y", "town") for group in groups]
+    assert [(row["column"], row["group"], row["rows"]) for row in found["rows"]] == expected
     assert "hamlet" not in str(found)
 
 
@@ -144,9 +130,7 @@ N = 1000
 
 
 def plane_of(y, z, valuation):
-    X = pd.DataFrame({"x": np.arange(float(N))})
-    seen = explore(X, y, sensitive_features={"z": z}, valuation=valuation, retrain=0)
-    part = seen.to_dict()["attributes"][0]
+    part = Case(pd.DataFrame({"x": np.arange(float(N))}), y, {"z": z}, valuation).part()
     return part["plane"], part["values"]["lead"]
 
 
@@ -249,11 +233,9 @@ def test_every_setting_equals_the_library(small, summary, which, utility, step):
         warnings.simplefilter("ignore")
         sampler.fit(small.X, small.y, sensitive_features=protected, valuation=small.valuation)
     dropped = ~np.isin(np.arange(600), sampler.sample_indices_)
-    weights = (
-        UtilityAwareReweigher(kind)
-        .fit(small.X, small.y, sensitive_features=protected, valuation=small.valuation)
-        .sample_weight_
-    )
+    weigher = UtilityAwareReweigher(kind)
+    weigher.fit(small.X, small.y, sensitive_features=protected, valuation=small.valuation)
+    weights = weigher.sample_weight_
     positive = (small.y == "yes").to_numpy()
     v_z = np.mean([small.valuation[name] for name in protected], axis=0)
     for i, group in enumerate(part["groups"]):
@@ -281,25 +263,23 @@ def test_every_setting_equals_the_library(small, summary, which, utility, step):
 
 
 def test_one_attribute_has_no_together(small):
-    assert summary_of(small, sensitive_features={"sex": small.z["sex"]})["together"] is None
+    assert small._replace(z={"sex": small.z["sex"]}).seen().to_dict()["together"] is None
 
 
-def test_slices_are_ranked_by_what_the_utility_says(planted, seen_planted):
+@pytest.mark.parametrize("utility", KINDS)
+def test_slices_are_ranked_by_what_the_utility_says(planted, seen_planted, utility):
     part = seen_planted.to_dict()["attributes"][0]["alpha"]
-    frame = planted.X
-    for utility, kind in KINDS.items():
-        for step in (0, 10, 20):
-            utilities = kind(alpha=step / 20)(planted.valuation)
-            ranked = part["utilities"][utility]["settings"][step]["slices"]
-            assert ranked["highest"]
-            assert ranked["lowest"]
-            for key in ("highest", "lowest"):
-                means = [mean for _, mean in ranked[key]]
-                assert means == sorted(means, reverse=key == "highest")
-                for number, mean in ranked[key]:
-                    rows = rows_where(frame, part["slices"][number]["conditions"])
-                    assert part["slices"][number]["rows"] == rows.sum()
-                    assert mean == pytest.approx(utilities[rows].mean())
+    for step in (0, 10, 20):
+        utilities = KINDS[utility](alpha=step / 20)(planted.valuation)
+        ranked = part["utilities"][utility]["settings"][step]["slices"]
+        for key in ("highest", "lowest"):
+            means = [mean for _, mean in ranked[key]]
+            assert means
+            assert means == sorted(means, reverse=key == "highest")
+            for number, mean in ranked[key]:
+                rows = rows_where(planted.X, part["slices"][number]["conditions"])
+                assert part["slices"][number]["rows"] == rows.sum()
+                assert mean == pytest.approx(utilities[rows].mean())
 
 
 def rows_where(frame, conditions):
@@ -318,25 +298,21 @@ def rows_where(frame, conditions):
 
 def test_without_a_positive_label_there_is_no_sampling(small):
     y = small.X["kids"].map({0: "none", 1: "some", 2: "some", 3: "many"})
-    part = summary_of(small, y)
-    assert part["attributes"][0]["alpha"]["sampling"] is None
-    assert part["attributes"][0]["alpha"]["outcome_before"] is None
-    named = summary_of(small, y, pos_label="many")
+    case = small._replace(y=y)
+    alpha = case.part()["alpha"]
+    assert alpha["sampling"] is None
+    assert alpha["outcome_before"] is None
     rates = (y == "many").groupby(small.z["sex"]).mean()
-    sampling = named["attributes"][0]["alpha"]["sampling"]
+    sampling = case.part(pos_label="many")["alpha"]["sampling"]
     assert sampling["rate_before"] == pytest.approx([rates["f"], rates["m"]])
 
 
 def test_a_continuous_target_has_weighted_means(small):
-    y = small.X["age"] * 1.5
-    part = summary_of(small, y)
-    alpha = part["attributes"][0]["alpha"]
+    case = small._replace(y=small.X["age"] * 1.5)
+    alpha = case.part()["alpha"]
     assert alpha["sampling"] is None
-    weights = (
-        UtilityAwareReweigher(LinearUtility(alpha=0.5, betas={"sex": 0.5}))
-        .fit(small.X, y, sensitive_features=small.z, valuation=small.valuation)
-        .sample_weight_
-    )
+    weigher = UtilityAwareReweigher(LinearUtility(alpha=0.5, betas={"sex": 0.5}))
+    weigher.fit(case.X, case.y, sensitive_features=case.z, valuation=case.valuation)
     women = (small.z["sex"] == "f").to_numpy()
     found = alpha["utilities"]["linear"]["settings"][10]["weights"]["outcome_per_group"][0]
-    assert found == pytest.approx(np.average(y[women], weights=weights[women]))
+    assert found == pytest.approx(np.average(case.y[women], weights=weigher.sample_weight_[women]))
