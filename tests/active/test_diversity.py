@@ -1,24 +1,18 @@
 """Batches without near-copies: distances, the trade, and how it scales."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.active.test_query import Told
 
-from fado import Valuation
 from fado.active import UtilityQuery
 from fado.active._query import Coordinates
 from fado.tabular import Table
-
-
-class Told:
-    def __init__(self, utilities):
-        self.valuation = Valuation({"y": np.asarray(utilities, dtype=float)})
-
-    def value(self, X):
-        return self.valuation
 
 
 def least_distance(X, rows):
@@ -88,13 +82,15 @@ def test_more_diversity_is_less_utility_and_more_distance():
     assert distances[0] < distances[1] < distances[2]
 
 
-def test_the_first_rows_by_hand():
+@pytest.mark.parametrize(
+    ("diversity", "rows"),
+    [(0.5, [0, 2]), (0.1, [0, 1]), (1.0, [0, 2, 3])],  # 0.283 < 0.447; 0.65 > 0.235
+)
+def test_the_first_rows_by_hand(diversity, rows):
     X = np.array([[0.0], [0.1], [1.0], [0.5]])
-    utilities = [1.0, 0.9, 0.6, 0.5]
-    # on [0, 1]: 1, 0.8, 0.2, 0; distances from row 0: 0.1, 1, 0.5
-    assert UtilityQuery(Told(utilities), diversity=0.5).query(X, n=2).tolist() == [0, 2]  # 0.283 < 0.447
-    assert UtilityQuery(Told(utilities), diversity=0.1).query(X, n=2).tolist() == [0, 1]  # 0.65 > 0.235
-    assert UtilityQuery(Told(utilities), diversity=1.0).query(X, n=3).tolist() == [0, 2, 3]
+    # utilities on [0, 1]: 1, 0.8, 0.2, 0; distances from row 0: 0.1, 1, 0.5
+    query = UtilityQuery(Told([1.0, 0.9, 0.6, 0.5]), diversity=diversity)
+    assert query.query(X, n=len(rows)).tolist() == rows
 
 
 @settings(max_examples=30, deadline=None)
@@ -111,9 +107,8 @@ def test_quotas_are_kept_exactly(seed, diversity, n):
 
 def test_quotas_go_before_near_copies():
     X = np.concatenate([np.zeros((10, 1)), np.arange(1, 31)[:, None]])  # ten women, all alike
-    sex = np.repeat(["f", "m"], [10, 30])
     query = UtilityQuery(Told(np.linspace(1, 0, 40)), group_shares={"f": 5}, diversity=0.5)
-    rows = query.query(X, 8, sensitive_features={"sex": sex})
+    rows = query.query(X, 8, sensitive_features={"sex": np.repeat(["f", "m"], [10, 30])})
     assert query.group_counts_ == {"f": 5, "m": 3}
     assert len(set(rows.tolist())) == 8
 
@@ -126,8 +121,6 @@ def test_a_sparse_pool_is_refused():
 
 
 def test_no_matrix_of_batch_and_pool_is_made():
-    import tracemalloc
-
     rng = np.random.default_rng(0)
     n_rows, n = 200_000, 1_000  # a matrix of both would take 1.6 GB
     X, utilities = rng.normal(size=(n_rows, 2)), rng.random(n_rows)
