@@ -1,12 +1,15 @@
 """A stream that was put away goes on as if it had never been; what is damaged is told."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 from sklearn.linear_model import LogisticRegression
-from tests.valuation.online.test_online import learn, make_online, make_rows, part, same
+from tests.valuation.online.stream import learn_on, make_online, make_rows, numbers_of, part, stream
+from tests.valuation.same import assert_same
 
 from fado import OnlineEntropy
 from fado.valuation.online._state import SAVED
@@ -22,71 +25,54 @@ def rows():
     return X, y, z
 
 
-def drifted(rows):
-    with pytest.warns(UserWarning, match="Drift in batch 3"):
-        return learn(
-            learn(learn(make_online(window=300), part(rows, 0, 150)), part(rows, 150, 250)), turned(rows)
-        )
+def saved_and_loaded(online, folder, **settings):
+    online.save(folder / "state")
+    return OnlineEntropy.load(folder / "state", **settings)
 
 
-def turned(rows):
-    X, _, z = part(rows, 250, 400)
-    return X, np.where(X["a"] > 0, "no", "yes"), z
+def assert_go_on_alike(online, again, rows, *ends):
+    """Both give the same values, and go on doing so while they learn."""
+    X, y, z, *_ = part(rows, ends[-2], ends[-1])
+    for start, stop in pairwise((ends[0], *ends)):
+        for both in (online, again):
+            learn_on(both, rows, start, stop)
+        assert_same(again.value(X, y, {"age": z}), online.value(X, y, {"age": z}))
+        assert again.value(X).metadata == online.value(X).metadata
+        assert_frame_equal(again.drift_, online.drift_)
 
 
 def test_it_goes_on_bit_for_bit(rows, tmp_path):
-    online = drifted(rows)
-    X, y, z = part(rows, 400, 500)
-    online.save(tmp_path / "state")
-    again = OnlineEntropy.load(tmp_path / "state", n_jobs=1)
+    X, y, z = rows
+    y = np.where(np.arange(500) < 250, y, np.where(X["a"] > 0, "no", "yes"))
+    with pytest.warns(UserWarning, match="Drift in batch 3"):
+        online = stream((X, y, z), 150, 250, 400, window=300)
+    again = saved_and_loaded(online, tmp_path, n_jobs=1)
     assert again.get_params() == online.get_params() | {"n_jobs": 1}
-    pd.testing.assert_frame_equal(again.drift_, online.drift_)
-    assert again.value(X).metadata == online.value(X).metadata
-    assert same(again.value(X, y, {"age": z}), online.value(X, y, {"age": z}))
-    for both in (online, again):
-        for start in (400, 430, 460):
-            learn(both, part(rows, start, start + 30))
-    assert same(again.value(X, y, {"age": z}), online.value(X, y, {"age": z}))
-    assert again.value(X).metadata == online.value(X).metadata
-    pd.testing.assert_frame_equal(again.drift_, online.drift_)
+    assert_go_on_alike(online, again, rows, 400, 430, 460, 490)
 
 
 def test_models_that_lag_behind_the_rows_are_saved_as_they_are(rows, tmp_path):
-    online = learn(learn(make_online(refresh=1.0), part(rows, 0, 200)), part(rows, 200, 260))
-    online.save(tmp_path / "state")
-    again = OnlineEntropy.load(tmp_path / "state")
+    online = stream(rows, 200, 260, refresh=1.0)
+    again = saved_and_loaded(online, tmp_path)
     assert (again.models_.n_rows, again.n_rows_) == (200, 260)
-    assert same(again.value(rows[0]), online.value(rows[0]))
-    more = part(rows, 260, 420)
-    assert same(learn(again, more).value(rows[0]), learn(online, more).value(rows[0]))
+    assert_go_on_alike(online, again, rows, 260, 420)
     assert again.models_.n_rows == 420
 
 
-@pytest.mark.parametrize("n_rows", [0, 3])
-def test_a_stream_without_models_is_saved_too(rows, tmp_path, n_rows):
+def test_a_stream_without_models_is_saved_too(rows, tmp_path):
     online = make_online(kinds={"age": "classes"}, z_exclude={"age": ["c"]}, random_state=None)
-    if n_rows:
-        learn(online, part(rows, 0, n_rows))
-    online.save(tmp_path / "state")
-    again = OnlineEntropy.load(tmp_path / "state")
-    assert again.n_rows_ == n_rows
+    again = saved_and_loaded(online, tmp_path)
+    assert (again.n_rows_, again.random_state) == (0, None)
+    again = saved_and_loaded(learn_on(online, rows, 0, 3), tmp_path)
+    assert again.n_rows_ == 3
     assert (again.kinds, again.z_exclude) == ({"age": "classes"}, {"age": ["c"]})
-    if not n_rows:
-        assert again.random_state is None
-        return
-    rest = part(rows, n_rows, 200)
-    assert same(learn(again, rest).value(rows[0]), learn(online, rest).value(rows[0]))
+    assert_go_on_alike(online, again, rows, 3, 200)
 
 
-def test_weights_and_columns_without_names(tmp_path):
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(200, 2)), rng.uniform(1, 2, 200)
-    online = make_online().learn(X[:100], X[:100, 0] > 0, sample_weight=weights[:100])
-    online.save(tmp_path / "state")
-    again = OnlineEntropy.load(tmp_path / "state")
-    for both in (online, again):
-        both.learn(X[100:], X[100:, 0] > 0, sample_weight=weights[100:])
-    assert same(again.value(X), online.value(X))
+def test_weights_and_columns_without_names(rows, tmp_path):
+    weighted = *numbers_of(rows), np.random.default_rng(0).uniform(1, 2, 500)
+    online = stream(weighted, 100)
+    assert_go_on_alike(online, saved_and_loaded(online, tmp_path), weighted, 100, 200)
 
 
 @pytest.mark.parametrize(
@@ -95,43 +81,31 @@ def test_weights_and_columns_without_names(tmp_path):
     ids=["set", "index", "tuple", "array", "set of one attribute", "text"],
 )
 def test_columns_that_are_kept_from_attributes_come_back(rows, tmp_path, z_exclude):
-    online = learn(make_online(z_exclude=z_exclude), part(rows, 0, 100))
-    online.save(tmp_path / "state")
-    again = OnlineEntropy.load(tmp_path / "state")
-    more = part(rows, 100, 200)
-    assert same(learn(again, more).value(rows[0]), learn(online, more).value(rows[0]))
-
-
-def test_estimators_of_another_process_print_other_addresses(rows, tmp_path):
-    pytest.importorskip("skops")
-    rows = rows[0][["a", "c"]], *rows[1:]
-    one, other = (LogisticRegression(random_state=np.random.RandomState(0)) for _ in range(2))
-    assert repr(one) != repr(other)
-    learn(make_online(estimators=one, n_jobs=1), part(rows, 0, 100)).save(tmp_path / "state")
-    assert OnlineEntropy.load(tmp_path / "state", estimators=other).n_rows_ == 100
+    online = stream(rows, 100, z_exclude=z_exclude)
+    assert_go_on_alike(online, saved_and_loaded(online, tmp_path), rows, 100, 200)
 
 
 def test_estimators_are_asked_for_again(rows, tmp_path):
     pytest.importorskip("skops")
-    X, y, z = rows
-    rows = X[["a", "c"]], y, z
-    model = LogisticRegression(C=0.5)
-    online = learn(make_online(estimators=model, n_jobs=1), part(rows, 0, 200))
-    online.save(tmp_path / "state")
+    rows, model = numbers_of(rows, "a", "c"), LogisticRegression(C=0.5)
+    online = stream(rows, 200, estimators=model, n_jobs=1)
+    again = saved_and_loaded(online, tmp_path, estimators=LogisticRegression(C=0.5), n_jobs=1)
+    assert_go_on_alike(online, again, rows, 200, 400)
     for wrong in (None, LogisticRegression(), [model, model]):
         with pytest.raises(ValueError, match=r"saved with the estimators LogisticRegression\(C=0.5\)"):
             OnlineEntropy.load(tmp_path / "state", estimators=wrong)
-    again = OnlineEntropy.load(tmp_path / "state", estimators=LogisticRegression(C=0.5), n_jobs=1)
-    more = part(rows, 200, 400)
-    assert same(learn(again, more).value(rows[0]), learn(online, more).value(rows[0]))
-    make_online().save(tmp_path / "plain")
+    # those of another process print other addresses
+    one, other = (LogisticRegression(random_state=np.random.RandomState(0)) for _ in range(2))
+    assert repr(one) != repr(other)
+    online = stream(rows, 100, estimators=one, n_jobs=1)
+    assert saved_and_loaded(online, tmp_path, estimators=other).n_rows_ == 100
     with pytest.raises(ValueError, match="saved with the default models: leave `estimators` out"):
-        OnlineEntropy.load(tmp_path / "plain", estimators=model)
+        saved_and_loaded(make_online(), tmp_path, estimators=model)
 
 
 @pytest.fixture(scope="module")
 def online(rows):
-    return learn(make_online(), part(rows, 0, 100))
+    return stream(rows, 100)
 
 
 @pytest.fixture
@@ -141,7 +115,7 @@ def saved(online, tmp_path):
 
 
 def test_it_replaces_its_own_kind_alone(rows, saved, tmp_path):
-    learn(make_online(), part(rows, 0, 150)).save(saved)
+    stream(rows, 150).save(saved)
     assert OnlineEntropy.load(saved).n_rows_ == 150
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
     (saved / "letter.txt").write_text("mine")
@@ -173,15 +147,11 @@ def test_a_state_that_was_being_replaced_is_found_again(saved):
 def test_damage_is_reported_with_the_file(saved, name, how):
     path = saved / name
     content = path.read_bytes()
-    if how == "gone":
-        path.unlink()
-    else:
-        middle = len(content) // 2
-        path.write_bytes(
-            content[:middle]
-            if how == "cut"
-            else content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-        )
+    middle = len(content) // 2
+    path.unlink()
+    if how != "gone":
+        rest = bytes([content[middle] ^ 1]) + content[middle + 1 :] if how == "changed" else b""
+        path.write_bytes(content[:middle] + rest)
     with pytest.raises(ValueError, match=path.name.replace(".", r"\.")):
         OnlineEntropy.load(saved)
 
