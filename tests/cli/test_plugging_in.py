@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.program import run
+from tests.cli.program import refusal, run
 
 from fado import Valuation
 from fado.cli._app import build_app
@@ -56,14 +56,16 @@ def files(tmp_path):
     return tmp_path, valuation
 
 
+def sample(folder, *more, code=0, **options):
+    options = {"target": "default", "protected": "sex", "out": folder / "train.csv"} | options
+    return run("sample", folder / "data.csv", *more, **options, code=code)
+
+
 @pytest.mark.parametrize(("more", "n_kept"), [([], 100), (["--best-share", 0.25], 50)])
 def test_sampling_with_both(plugged, files, more, n_kept):
     folder, valuation = files
-    result = run(
-        *("sample", folder / "data.csv", "--values", folder / "values.parquet", "--target", "default"),
-        *("--protected", "sex", "--intervention", "best_rows", "--utility", "least", "--alpha", 0.5, *more),
-        *("--out", folder / "train.csv"),
-    )
+    options = {"intervention": "best_rows", "utility": "least", "alpha": 0.5}
+    result = sample(folder, *more, values=folder / "values.parquet", **options)
     least = np.minimum(valuation["y"], valuation["sex"])
     expected = np.sort(np.argsort(-least, kind="stable")[:n_kept])
     assert pd.read_csv(folder / "train.csv")["id"].tolist() == expected.tolist()
@@ -78,23 +80,18 @@ def test_help_shows_both(plugged):
     assert "--best-share" not in run("reweigh", "--help").stdout
 
 
-def test_settings_of_other_methods_are_refused(plugged, files):
-    folder, _ = files
-    words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
-    words += ["--values", folder / "values.parquet", "--alpha", 0.5, "--out", folder / "train.csv"]
-    for method, option, has in (
-        ("best_rows", "--strength", "--best-share"),
-        ("uaps", "--best-share", "--strength"),
-    ):
-        result = run(*words, "--intervention", method, option, 0.5, code=2)
-        assert result.stderr == (
-            f"error: `{option}` is not for `--intervention {method}`, which has `{has}`: leave it out.\n"
-        )
+@pytest.mark.parametrize(
+    ("method", "option", "has"),
+    [("best_rows", "--strength", "--best-share"), ("uaps", "--best-share", "--strength")],
+)
+def test_settings_of_other_methods_are_refused(plugged, files, method, option, has):
+    options = {"values": files[0] / "values.parquet", "alpha": 0.5, "intervention": method}
+    told = f"`{option}` is not for `--intervention {method}`, which has `{has}`: leave it out."
+    assert refusal(sample(files[0], option, 0.5, **options, code=2)) == told
 
 
 @pytest.mark.parametrize("more", ["weights", "labels", "parents"])
 def test_what_a_sample_cannot_hold_is_refused(files, more):
-    folder, _ = files
     made = {"weights": np.ones(N), "labels": np.ones(N, dtype=bool), "parents": np.zeros(3, dtype=int)}
 
     @register_intervention("more than rows")
@@ -102,12 +99,9 @@ def test_what_a_sample_cannot_hold_is_refused(files, more):
         def _choose(self, labels, groups, utilities, sample_weight, generator):
             return TrainingSet(np.arange(N), **{more: made[more]})
 
-    words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
-    assert (
-        "`--intervention more_than_rows` has results that this command cannot write"
-        in run(*words, "--intervention", "more_than_rows", "--out", folder / "train.csv", code=2).stderr
-    )
-    assert not (folder / "train.csv").exists()
+    told = refusal(sample(files[0], intervention="more_than_rows", code=2))
+    assert "`--intervention more_than_rows` has results that this command cannot write" in told
+    assert not (files[0] / "train.csv").exists()
 
 
 def test_a_setting_cannot_take_the_name_of_an_option(plugged):

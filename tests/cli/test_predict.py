@@ -31,23 +31,19 @@ def predict(files, *more, data="data.parquet", out="scores.parquet", model="mode
     return run(*words, code=code)
 
 
-def test_scores_and_decisions_are_those_of_the_model(files):
-    done = predict(files)
-    written = pd.read_parquet(files / "scores.parquet")
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_scores_and_decisions_are_those_of_the_model(files, ending):
+    FRAME.to_csv(files / "data.csv", index=False)
+    done = predict(files, data=f"data.{ending}", out=f"scores.{ending}")
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    written = read(files / f"scores.{ending}")
     assert written.columns.tolist() == ["score", "decision"]
-    np.testing.assert_array_equal(written["score"], MODEL.score_rows(X))
+    close = 1e-15 if ending == "csv" else 0
+    np.testing.assert_allclose(written["score"], MODEL.score_rows(X), rtol=0, atol=close)
     assert written["decision"].tolist() == MODEL.predict(X).tolist()
     selected = int((written["decision"] == "yes").sum())
     assert f"{selected} of {N} rows ({100 * selected / N:.3g} %) are predicted 'yes'" in done.stdout
     assert "line" not in done.stdout
-
-
-def test_a_csv_file_gives_the_same_scores(files):
-    FRAME.to_csv(files / "data.csv", index=False)
-    predict(files, data="data.csv", out="scores.csv")
-    written = pd.read_csv(files / "scores.csv")
-    np.testing.assert_allclose(written["score"], MODEL.score_rows(X), rtol=0, atol=1e-15)
-    assert written["decision"].tolist() == MODEL.predict(X).tolist()
 
 
 @pytest.mark.parametrize(
@@ -79,12 +75,8 @@ def test_exit_codes_are_those_that_were_asked_for(files, protected, line, held, 
     model = chosen(at_least=line, ratio="selection_rate_ratio")
     model.save(files / "other")
     assert model.check(X, FRAME["late"], FRAME[protected]).held is held
-    for more, code in (
-        ([], 0),
-        (["--fail-if-below"], below),
-        (["--fail-if-unsure"], unsure),
-        (["--fail-if-below", "--fail-if-unsure"], both),
-    ):
+    one, other = "--fail-if-below", "--fail-if-unsure"
+    for more, code in (([], 0), ([one], below), ([other], unsure), ([one, other], both)):
         predict(files, "--target", "late", "--protected", protected, *more, model="other", code=code)
         assert (files / "scores.parquet").exists()
         (files / "scores.parquet").unlink()
@@ -255,21 +247,19 @@ def test_what_cannot_be_checked_is_said_in_a_sentence(files, monkeypatch, more, 
     assert not (files / "scores.parquet").exists()
 
 
-def test_rows_of_one_label_are_said_in_a_sentence(files):
-    FRAME[~LATE].to_parquet(files / "data.parquet")
-    for more in ([], ["--positive", "no"]):
-        told = refusal(predict(files, "--target", "late", "--protected", "sex", *more, code=2))
-        assert "`--target` has only one label" in told
-
-
 def test_bad_tables_and_directories_are_said_in_a_sentence(files):
     FRAME.drop(columns="town").to_parquet(files / "fewer.parquet")
-    assert "no column 'town', which the model learnt from" in refusal(
-        predict(files, data="fewer.parquet", code=2)
-    )
-    assert "There is no file" in refusal(predict(files, data="none.parquet", code=2))
-    assert "There is no saved model in" in refusal(predict(files, model="none", code=2))
-    assert "must end in .csv or .parquet" in refusal(predict(files, out="scores.txt", code=2))
-    assert "which is also an input" in refusal(predict(files, out="data.parquet", code=2))
+    FRAME[~LATE].to_parquet(files / "one.parquet")
+    roles = ("--target", "late", "--protected", "sex")
+    for more, settings, told in (
+        ((), {"data": "fewer.parquet"}, "no column 'town', which the model learnt from"),
+        (roles, {"data": "one.parquet"}, "`--target` has only one label"),
+        ((*roles, "--positive", "no"), {"data": "one.parquet"}, "`--target` has only one label"),
+        ((), {"data": "none.parquet"}, "There is no file"),
+        ((), {"model": "none"}, "There is no saved model in"),
+        ((), {"out": "scores.txt"}, "must end in .csv or .parquet"),
+        ((), {"out": "data.parquet"}, "which is also an input"),
+    ):
+        assert told in refusal(predict(files, *more, **settings, code=2))
     (files / "model" / "model.txt").write_bytes(b"tree\n")
     assert "model.txt' is damaged or of another model" in refusal(predict(files, code=2))

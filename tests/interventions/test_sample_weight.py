@@ -29,32 +29,30 @@ def rates(weights):
     return [np.average(Y[sex == SEX], weights=weights[sex == SEX]) for sex in ("f", "m")]
 
 
+def fit(intervention, sample_weight=WEIGHTS):
+    return intervention.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=sample_weight)
+
+
 def test_reweighing_makes_the_weighted_rates_equal():
-    factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=WEIGHTS).sample_weight_
+    factors = fit(Reweigher()).sample_weight_
     assert rates(factors * WEIGHTS) == pytest.approx([np.average(Y, weights=WEIGHTS)] * 2)
     assert np.ptp(rates(factors)) > 1e-4  # without them the rates would not be
+    corrected = UtilityAwareReweigher(LinearUtility(0.5), floor=0.2, prevalence_correction=1.0)
+    f, m = rates(fit(corrected).sample_weight_ * WEIGHTS)
+    assert f == pytest.approx(m)
 
 
 def test_whole_weights_are_rows_that_stand_so_often():
     rows = np.repeat(np.arange(N), WEIGHTS.astype(int))
     repeated = Reweigher().fit(X[rows], Y[rows], sensitive_features=SEX[rows]).sample_weight_
-    weighted = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=WEIGHTS).sample_weight_
-    np.testing.assert_allclose(weighted[rows], repeated)
-
-
-def test_the_correction_makes_the_weighted_rates_equal():
-    reweigher = UtilityAwareReweigher(LinearUtility(0.5), floor=0.2, prevalence_correction=1.0)
-    reweigher.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=WEIGHTS)
-    f, m = rates(reweigher.sample_weight_ * WEIGHTS)
-    assert f == pytest.approx(m)
+    np.testing.assert_allclose(fit(Reweigher()).sample_weight_[rows], repeated)
 
 
 @pytest.mark.parametrize(
     "sampler", [RandomPrevalenceSampler(random_state=0), UtilityAwarePrevalenceSampler(random_state=0)]
 )
 def test_sampling_matches_the_weighted_rates_to_one_row(sampler):
-    sampler.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=WEIGHTS)
-    kept = np.isin(np.arange(N), sampler.sample_indices_)
+    kept = np.isin(np.arange(N), fit(sampler).sample_indices_)
     f, m = rates(WEIGHTS * kept)
     lightest = (WEIGHTS * kept)[SEX == "f"].sum()
     assert abs(f - m) <= m * WEIGHTS.max() / lightest
@@ -64,11 +62,20 @@ def test_sampling_matches_the_weighted_rates_to_one_row(sampler):
 
 
 def test_equal_weights_drop_the_same_rows():
-    plain = UtilityAwarePrevalenceSampler(random_state=0, strength=0.5)
-    plain.fit(X, Y, sensitive_features=SEX, valuation=VALUES)
-    weighted = UtilityAwarePrevalenceSampler(random_state=0, strength=0.5)
-    weighted.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=np.full(N, 2.0))
-    np.testing.assert_array_equal(plain.sample_indices_, weighted.sample_indices_)
+    sampler = UtilityAwarePrevalenceSampler(random_state=0, strength=0.5)
+    plain, weighted = (fit(sampler, weights).sample_indices_ for weights in (None, np.full(N, 2.0)))
+    np.testing.assert_array_equal(plain, weighted)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
+def test_the_scale_of_weights_does_not_matter(scale):
+    for reweigher in (Reweigher(), UtilityAwareReweigher(floor=0.2, prevalence_correction=1.0)):
+        plain, scaled = (fit(reweigher, WEIGHTS * by).sample_weight_ for by in (1.0, scale))
+        np.testing.assert_allclose(plain, scaled, rtol=1e-9)
+    for sampler in (RandomPrevalenceSampler(random_state=0), UtilityAwarePrevalenceSampler(random_state=0)):
+        plain, scaled = (fit(sampler, WEIGHTS * by).sample_indices_ for by in (1.0, scale))
+        np.testing.assert_array_equal(plain, scaled)
+        assert len(plain) < N
 
 
 def test_a_group_that_weighs_nothing_is_told_from_one_without_positives():
@@ -93,7 +100,7 @@ def test_a_thin_group_is_thin_by_weight():
 
 def test_a_cell_that_weighs_nothing_keeps_the_factor_one():
     weights = np.where((SEX == "f") & (Y == 1), 0.0, 1.0)
-    factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=weights).sample_weight_
+    factors = fit(Reweigher(), weights).sample_weight_
     assert (factors[weights == 0] == 1).all()
     assert np.isfinite(factors).all()
 
@@ -132,19 +139,3 @@ def test_weights_that_cannot_be_multiplied_are_refused(intervention, weights):
     labels, groups = Labels(Y.astype(np.int32), (0, 1), 1), read_problem(X, Y, SEX).groups
     with pytest.raises(ValueError, match=message):
         intervention.training_set(labels, groups, np.ones(N), given)
-
-
-@pytest.mark.parametrize("scale", [1e-90, 1e90])
-def test_the_scale_of_weights_does_not_matter(scale):
-    given = {"sensitive_features": SEX, "valuation": VALUES}
-    for reweigher in (Reweigher(), UtilityAwareReweigher(floor=0.2, prevalence_correction=1.0)):
-        plain, scaled = (
-            reweigher.fit(X, Y, **given, sample_weight=WEIGHTS * own).sample_weight_ for own in (1.0, scale)
-        )
-        np.testing.assert_allclose(plain, scaled, rtol=1e-9)
-    for sampler in (RandomPrevalenceSampler(random_state=0), UtilityAwarePrevalenceSampler(random_state=0)):
-        plain, scaled = (
-            sampler.fit(X, Y, **given, sample_weight=WEIGHTS * own).sample_indices_ for own in (1.0, scale)
-        )
-        np.testing.assert_array_equal(plain, scaled)
-        assert len(plain) < N

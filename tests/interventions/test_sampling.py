@@ -60,10 +60,11 @@ def test_two_groups(strength, expected):
     assert kept(Y, Z, V, strength=strength) == expected
 
 
-# Rates: a 2/4, b 1/4, c 2/10. To match 1/2: b keeps 1 negative, c keeps 2.
-Y3 = [1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
-Z3 = ["a"] * 4 + ["b"] * 4 + ["c"] * 10
-V3 = [0, 0, 0, 0, 0, 0.1, 0.3, 0.2, 0, 0, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+def random(strength=1.0, seed=0):
+    """Sample three groups at random."""
+    sampler = RandomPrevalenceSampler(strength=strength, random_state=seed)
+    sampler.fit_resample(np.zeros((18, 1)), Y3, sensitive_features=Z3)
+    return sampler
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,13 @@ V3 = [0, 0, 0, 0, 0, 0.1, 0.3, 0.2, 0, 0, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1
 )
 def test_three_groups(strength, expected):
     assert kept(Y3, Z3, V3, strength=strength) == expected
+    assert random(strength).sampling_strategy_ == {0: len(expected) - 5, 1: 5}
+
+
+# Rates: a 2/4, b 1/4, c 2/10. To match 1/2: b keeps 1 negative, c keeps 2.
+Y3 = [1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+Z3 = ["a"] * 4 + ["b"] * 4 + ["c"] * 10
+V3 = [0, 0, 0, 0, 0, 0.1, 0.3, 0.2, 0, 0, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
 
 
 def test_halves_are_halves_and_go_to_the_even_number():
@@ -138,18 +146,7 @@ def test_only_ties_are_shuffled():
 
 def test_random_sampling_is_sampling_with_equal_utilities():
     for seed in range(5):
-        random = RandomPrevalenceSampler(random_state=seed)
-        random.fit_resample(np.zeros((18, 1)), Y3, sensitive_features=Z3)
-        assert random.sample_indices_.tolist() == kept(Y3, Z3, [0.5] * 18, random_state=seed)
-
-
-@pytest.mark.parametrize(("strength", "n_kept"), [(1.0, 10), (0.5, 13), (0.0, 18)])
-def test_random_sampling_drops_as_many(strength, n_kept):
-    sampler = RandomPrevalenceSampler(strength=strength, random_state=0)
-    _, y = sampler.fit_resample(np.zeros((18, 1)), Y3, sensitive_features=Z3)
-    assert len(y) == n_kept
-    assert sum(y) == 5
-    assert sampler.sampling_strategy_ == {0: n_kept - 5, 1: 5}
+        assert random(seed=seed).sample_indices_.tolist() == kept(Y3, Z3, [0.5] * 18, random_state=seed)
 
 
 def test_a_group_without_positives_is_left_alone():
@@ -218,8 +215,6 @@ TARGETS = {
 def rows_of(values):
     if scipy.sparse.issparse(values):
         return values.toarray().tolist()
-    if isinstance(values, pd.DataFrame | pd.Series):
-        return [*values.index, *np.asarray(values, dtype=object).tolist()]
     if isinstance(values, pl.DataFrame):
         return values.rows()
     if isinstance(values, pa.Table | pa.Array | pa.ChunkedArray):
@@ -229,42 +224,28 @@ def rows_of(values):
     return values if isinstance(values, list) else values.tolist()
 
 
-def type_of(values):
-    if isinstance(values, pd.DataFrame):
-        return values.dtypes.to_list(), list(values.columns)
-    if isinstance(values, pa.Table | pl.DataFrame):
-        return values.schema
-    return type(values), getattr(values, "dtype", None), getattr(values, "name", None)
+def check_kept(values, kept, rows):
+    """Compare what was kept of a table or column with these of its rows, in type and in content."""
+    assert type(kept) is type(values)
+    if isinstance(values, pd.DataFrame | pd.Series):
+        check = pd.testing.assert_frame_equal if values.ndim == 2 else pd.testing.assert_series_equal
+        check(kept, values.iloc[rows])
+        return
+    for about in ("schema", "dtype", "name"):
+        assert getattr(kept, about, None) == getattr(values, about, None)
+    assert rows_of(kept) == [rows_of(values)[row] for row in rows]
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
-def test_features_come_back_as_what_they_were(name):
-    X = CONTAINERS[name]
-    X2, _ = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1)).fit_resample(
-        X, Y, sensitive_features=Z, valuation=valuation(y=V)
-    )
-    assert type(X2) is type(X)
-    assert type_of(X2) == type_of(X)
-    rows = [0, 1, 2, 4]
-    if isinstance(X, pd.DataFrame):
-        assert X2.equals(X.iloc[rows])
-        assert X2.index.tolist() == ["r", "r", "s", "s"]
-    else:
-        assert rows_of(X2) == [rows_of(X)[row] for row in rows]
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_targets_come_back_as_what_they_were(name):
-    y = TARGETS[name]
-    _, y2 = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1)).fit_resample(
-        np.zeros((7, 1)), y, sensitive_features=Z, valuation=valuation(y=V)
-    )
-    assert type(y2) is type(y)
-    assert type_of(y2) == type_of(y)
-    if isinstance(y, pd.DataFrame | pd.Series):
-        assert y2.equals(y.iloc[[0, 1, 2, 4]])
-    else:
-        assert rows_of(y2) == [rows_of(y)[row] for row in [0, 1, 2, 4]]
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [*((X, Y) for X in CONTAINERS.values()), *((np.zeros((7, 1)), y) for y in TARGETS.values())],
+    ids=[*CONTAINERS, *TARGETS],
+)
+def test_features_and_targets_come_back_as_what_they_were(X, y):
+    sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1))
+    X2, y2 = sampler.fit_resample(X, y, sensitive_features=Z, valuation=valuation(y=V))
+    check_kept(X, X2, [0, 1, 2, 4])
+    check_kept(y, y2, [0, 1, 2, 4])
 
 
 def test_rows_are_matched_by_position_whatever_the_index():

@@ -125,8 +125,9 @@ def test_a_table_of_small_groups_alone_stays_as_it_is():
         assert chosen.weights is None or (chosen.weights == 1).all()
 
 
-def test_nothing_is_said_where_nothing_is_matched():
-    y, z = table(**LARGE, c=(1, 0))
+@pytest.mark.parametrize("cells", [LARGE | {"c": (1, 0)}, {"f": (10, 30), "m": (20, 60)}], ids=str)
+def test_nothing_is_said_where_nothing_is_matched(cells):
+    y, z = table(**cells)
     assert len(fit(RandomPrevalenceSampler(strength=0), y, z).sample_indices_) == len(y)
 
 
@@ -211,7 +212,7 @@ def test_a_thick_group_without_positives_is_no_bar():
     assert set(lost(sampler, y, z).values()) == {0, 31}  # 24 * 31 are 744 of 1,500 rows
 
 
-def test_groups_without_a_label_are_told_of_only_if_compared():
+def test_groups_without_a_label_are_told_of_once_and_only_if_compared():
     y, z = table(**THIN, none=(0, 9), only=(9, 0))
     with heard() as said:
         fit(RandomPrevalenceSampler(), y, z)
@@ -219,14 +220,15 @@ def test_groups_without_a_label_are_told_of_only_if_compared():
         "Groups 'none' (9 rows), 'only' (9",
         "Group 'c' (40 rows), with less th",
     ]
-
-
-def test_a_capped_group_without_negatives_is_told_of_once():
-    y, z = table(**(THIN | {"c": (40, 0)}))
     with heard() as said:
-        fit(RandomPrevalenceSampler(), y, z)
+        fit(RandomPrevalenceSampler(), *table(**(THIN | {"c": (40, 0)})))
     assert len(said) == 1
     assert "816 of 1,000 rows would be dropped" in said[0]
+    y, z = table(**LARGE, c=(3, 2))
+    y[-1] = 2  # a label of a small group alone
+    with heard() as said:
+        fit(Reweigher(), y, z)
+    assert len(said) == 1
 
 
 def test_with_weights_shares_and_the_half_are_of_the_weight():
@@ -297,30 +299,24 @@ def test_a_sampler_drops_as_much_as_it_may_and_no_more(large, thin, strength):
     assert list(lost(free, y, z).values()) == [n - k for (_, n), k in zip(cells, papers, strict=True)]
 
 
-def test_small_groups_weigh_one_and_do_not_count():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_small_groups_weigh_one_and_do_not_count(weighted):
     y, z = table(**LARGE, c=(3, 2))
-    with heard() as said:
-        weights = fit(Reweigher(), y, z).sample_weight_
-    assert said == [
-        "Group 'c' (5 rows), with fewer than 30 rows and less than 1 % of the table, is not compared: "
-        "their rows get the factor 1, and they count in no rate. `min_group_size=0` compares them too."
-    ]
-    others = z != "c"
-    assert (weights[~others] == 1).all()
-    np.testing.assert_array_equal(weights[others], fit(Reweigher(), y[others], z[others]).sample_weight_)
-    assert weights[0] == pytest.approx(1000 * 350 / (2000 * 250))
-    everyone = fit(Reweigher(min_group_size=0), y, z).sample_weight_
-    assert everyone[-1] == pytest.approx(5 * 1652 / (2005 * 2))
-
-
-def test_with_weights_small_groups_weigh_one_and_do_not_count():
-    y, z = table(**LARGE, c=(3, 2))
-    counted = np.linspace(1, 2, len(y))
-    with pytest.warns(UserWarning, match="not compared"):
-        weights = fit(Reweigher(), y, z, sample_weight=counted).sample_weight_
-    others = z != "c"
-    alone = fit(Reweigher(), y[others], z[others], sample_weight=counted[others]).sample_weight_
-    np.testing.assert_array_equal(weights, np.r_[alone, np.ones(5)])
+    others, counted = z != "c", np.linspace(1, 2, len(y)) if weighted else None
+    alone = fit(Reweigher(), y[others], z[others], counted[others] if weighted else None).sample_weight_
+    family = UtilityAwareReweigher(floor=1, prevalence_correction=1, normalize=not weighted)  # holds RW
+    for reweigher, close in ((Reweigher(), 0), (family, 1e-12)):
+        with heard() as said:
+            weights = fit(reweigher, y, z, counted).sample_weight_
+        assert said == [
+            "Group 'c' (5 rows), with fewer than 30 rows and less than 1 % of the table, is not compared: "
+            "their rows get the factor 1, and they count in no rate. `min_group_size=0` compares them too."
+        ]
+        np.testing.assert_allclose(weights, np.r_[alone, np.ones(5)], rtol=close)
+    if not weighted:
+        assert weights[0] == pytest.approx(1000 * 350 / (2000 * 250))
+        everyone = fit(Reweigher(min_group_size=0), y, z).sample_weight_
+        assert everyone[-1] == pytest.approx(5 * 1652 / (2005 * 2))
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -341,15 +337,6 @@ def test_small_groups_keep_the_weight_of_their_utility(power):
             np.testing.assert_allclose(corrected[cell], plain[cell] * factor, rtol=1e-12)
 
 
-def test_the_family_holds_rw_with_small_groups():
-    y, z = table(**LARGE, c=(3, 2))
-    with pytest.warns(UserWarning, match="not compared"):
-        rw = fit(Reweigher(), y, z).sample_weight_
-    with pytest.warns(UserWarning, match="not compared"):
-        family = fit(UtilityAwareReweigher(floor=1, prevalence_correction=1), y, z).sample_weight_
-    np.testing.assert_allclose(family, rw, rtol=1e-12)
-
-
 def test_groups_that_weigh_nothing_beside_a_small_one_that_does():
     y, z = table(**LARGE, c=(3, 2))
     values = Valuation.from_values({"y": (z == "c").astype(float)})
@@ -362,14 +349,6 @@ def test_groups_that_weigh_nothing_beside_a_small_one_that_does():
         "All rows with label 1 in group 'a', 'b",
     ]
     np.testing.assert_array_equal(reweigher.sample_weight_, z == "c")
-
-
-def test_a_label_of_small_groups_alone_is_nothing_to_mend():
-    y, z = table(**LARGE, c=(3, 2))
-    y[-1] = 2
-    with heard() as said:
-        fit(Reweigher(), y, z)
-    assert len(said) == 1
 
 
 @pytest.mark.parametrize(
@@ -423,26 +402,13 @@ def test_an_intervention_without_it_is_made_all_the_same():
 )
 def test_a_sampler_that_drops_nothing_says_so(sampler, cells, strength):
     y, z = table(**cells)
-    values = Valuation.from_values({"y": np.linspace(0, 1, len(y)), "z": np.linspace(1, 0, len(y))})
-    given = {} if sampler is RandomPrevalenceSampler else {"valuation": values}
-    with pytest.warns(
-        UserWarning, match=r"^The groups' positive rates are equal, or too close .*: every row is kept"
-    ):
-        fitted = sampler(strength=strength, random_state=0).fit(y[:, None], y, sensitive_features=z, **given)
-    assert len(fitted.sample_indices_) == len(y)
-
-
-def test_a_sampler_of_strength_0_says_nothing():
-    y, z = table(f=(10, 30), m=(20, 60))
-    with heard() as said:
-        RandomPrevalenceSampler(strength=0).fit(y[:, None], y, sensitive_features=z)
-    assert said == []
+    told = r"^The groups' positive rates are equal, or too close .*: every row is kept"
+    with pytest.warns(UserWarning, match=told):
+        assert len(fit(sampler(strength=strength, random_state=0), y, z).sample_indices_) == len(y)
 
 
 def test_a_reweigher_that_weighs_all_rows_alike_says_so():
-    y, z = table(f=(10, 30), m=(20, 60))
-    with pytest.warns(
-        UserWarning, match="^The groups already have equal shares of each label: all weights are"
-    ):
-        weights = Reweigher().fit(y[:, None], y, sensitive_features=z).sample_weight_
+    told = "^The groups already have equal shares of each label: all weights are"
+    with pytest.warns(UserWarning, match=told):
+        weights = fit(Reweigher(), *table(f=(10, 30), m=(20, 60))).sample_weight_
     np.testing.assert_allclose(weights, 1)
