@@ -36,16 +36,8 @@ def test_a_sure_rate_leaves_the_limit_of_the_other():
 
 
 def test_the_worst_of_all_pairs_counts_with_half_the_error_for_three_groups():
-    three = counts([50, 60, 55], [1000, 1000, 1000])
-    pairs = [
-        counts(*zip(*pair, strict=True)).bound(0.95)
-        for pair in (
-            [(50, 1000), (60, 1000)],
-            [(50, 1000), (55, 1000)],
-            [(55, 1000), (60, 1000)],
-        )
-    ]
-    assert three.bound(0.9) == pytest.approx(min(pairs))
+    pairs = [counts(pair, [1000, 1000]).bound(0.95) for pair in ([50, 60], [50, 55], [55, 60])]
+    assert counts([50, 60, 55], [1000, 1000, 1000]).bound(0.9) == pytest.approx(min(pairs))
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 6])
@@ -81,43 +73,44 @@ def test_a_line_that_rounding_alone_misses_is_reached_and_one_that_is_missed_loo
     rows.positive[-1] = True
     nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
     for events, reached in ((800, True), (799, False)):
-        own = counts([events, 1000], [10_000, 10_000])
-        assert lines.reached([own]) is reached
-    own = counts([79_996, 100_000], [1e6, 1e6])
-    point = replace(point_of(np.ones(20_000), rows, lines.limits, lines.budget, nothing), counts=(own,))
-    told = lines.reason(point, rows, predictability=0.5, each_alone=False, missing=None)
-    assert "The closest has fpr_ratio 0.79996 (95 % interval" in told
+        assert lines.reached([counts([events, 1000], [10_000, 10_000])]) is reached
+    close = counts([79_996, 100_000], [1e6, 1e6])
+    point = replace(point_of(np.ones(20_000), rows, lines.limits, lines.budget, nothing), counts=(close,))
+    reason = lines.reason(point, rows, predictability=0.5, each_alone=False, missing=None)
+    assert "The closest has fpr_ratio 0.79996 (95 % interval" in reason
 
 
 def test_rows_of_unequal_weight_count_for_fewer():
     weights = np.array([3.0, 1.0])  # of events, half of the rows each
-    own = Counts(
-        np.array([100 * weights.sum(), 400.0]),
-        np.array([1_000 * weights.sum(), 4_000.0]),
-        np.array([100 * (weights**2).sum(), 400.0]),
-        np.array([1_000 * (weights**2).sum(), 4_000.0]),
+    once, squared = weights.sum(), (weights**2).sum()
+    unequal = Counts(
+        np.array([100 * once, 400.0]),
+        np.array([1_000 * once, 4_000.0]),
+        np.array([100 * squared, 400.0]),
+        np.array([1_000 * squared, 4_000.0]),
     )
-    assert own.sizes[0] == pytest.approx(1_000 * 4**2 / 10)
-    assert own.sizes[1] == pytest.approx(4_000)
+    assert unequal.sizes.tolist() == pytest.approx([1_000 * 4**2 / 10, 4_000])
 
 
 def test_no_ratio_has_no_bound():
-    assert counts([0, 0], [10, 10]).bound(0.9) == 0
     assert np.isnan(counts([0, 0], [10, 10]).ratio)
-    assert counts([3, 0], [10, 0]).bound(0.9) == 0
-    assert counts([3, 0], [10, 10]).bound(0.9) == 0
+    for events, members in (([0, 0], [10, 10]), ([3, 0], [10, 0]), ([3, 0], [10, 10])):
+        assert counts(events, members).bound(0.9) == 0
 
 
-def test_expected_events_are_the_budgets():
-    negatives, positives = np.array([1_000.0, 4_000.0]), np.array([100.0, 900.0])
-    own = expected_counts("fpr_ratio", Budget("fpr", 0.05), negatives, positives)
-    assert own.events.tolist() == [50.0, 200.0]
-    own = expected_counts("selection_rate_ratio", Budget("selection_rate", 0.1), negatives, positives)
-    assert own.events.tolist() == [110.0, 490.0]
-    own = expected_counts("fpr_ratio", Budget("top_k", 500), negatives, positives)
-    assert own.events.sum() == pytest.approx(500)
-    for ratio, budget in (("tpr_ratio", Budget("fpr", 0.05)), ("fpr_ratio", Budget("threshold", 0.5))):
-        assert expected_counts(ratio, budget, negatives, positives) is None
+@pytest.mark.parametrize(
+    ("ratio", "budget", "events"),
+    [
+        ("fpr_ratio", Budget("fpr", 0.05), [50, 200]),
+        ("selection_rate_ratio", Budget("selection_rate", 0.1), [110, 490]),
+        ("fpr_ratio", Budget("top_k", 500), [100, 400]),
+        ("tpr_ratio", Budget("fpr", 0.05), None),
+        ("fpr_ratio", Budget("threshold", 0.5), None),
+    ],
+)
+def test_expected_events_are_the_budgets(ratio, budget, events):
+    expected = expected_counts(ratio, budget, np.array([1_000.0, 4_000.0]), np.array([100.0, 900.0]))
+    assert (expected and expected.events.tolist()) == (events and pytest.approx(events))
 
 
 def test_rows_that_are_missing():
@@ -182,5 +175,5 @@ def test_few_rows_in_a_cell_are_called_that(n_female, high, end, confidence, bes
     scores = np.where((codes == 1) & (np.arange(200) < 125), 0.9, 0.1)
     nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
     point = point_of(scores, rows, lines.limits, budget, nothing)
-    told = lines.reason(point, rows, predictability=0.5, each_alone=False, missing=None)
-    assert told == f"The line tpr_ratio 0.8 was not reached{end.format(beside.format(high=high))}"
+    reason = lines.reason(point, rows, predictability=0.5, each_alone=False, missing=None)
+    assert reason == f"The line tpr_ratio 0.8 was not reached{end.format(beside.format(high=high))}"

@@ -16,34 +16,28 @@ def draw(seed=0, budget=("fpr", 0.1), **more):
     """Rows of two groups that a model knows well, and whose odds differ: the second half are test rows."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(0, 2, N)
-    x = rng.normal(size=N) + 0.8 * groups
-    p = expit(x - 1.5)
+    p = expit(rng.normal(size=N) + 0.8 * groups - 1.5)
     y = rng.random(N) < p
     chance = np.where(groups == 1, 0.9, 0.1)
     sure = np.column_stack([1 - chance, chance])
-    cut = N // 2
-    return (
-        EvaluatedRows(
-            p,
-            y[:cut],
-            groups[:cut],
-            n_compared=2,
-            budget=Budget(*budget),
-            group_probabilities=lambda: (sure, sure),
-            known_groups=groups,
-            training=lambda: KnownRows(p, (sure, sure), y, groups, np.ones(N)),
-            teach=lambda numbers, weights: (None, numbers),
-            **more,
-        ),
-        y,
-        groups,
+    rows = EvaluatedRows(
+        p,
+        y[: N // 2],
+        groups[: N // 2],
+        n_compared=2,
+        budget=Budget(*budget),
+        group_probabilities=lambda: (sure, sure),
+        known_groups=groups,
+        training=lambda: KnownRows(p, (sure, sure), y, groups, np.ones(N)),
+        teach=lambda numbers, weights: (None, numbers),
+        **more,
     )
+    return rows, y, groups
 
 
-def measured(rows, scores, **more):
-    cut = rows.n_validation
-    budget = {"budget": rows.budget}
-    return evaluate(rows.positive, scores[:cut], sensitive_features=rows.groups, **budget, **more)
+def measured(rows, scores):
+    decided = scores[: rows.n_validation]
+    return evaluate(rows.positive, decided, sensitive_features=rows.groups, budget=rows.budget)
 
 
 @pytest.mark.parametrize("kind", [AimedScores, GroupThresholds])
@@ -70,12 +64,15 @@ def test_known_groups_are_shifted_as_a_whole():
     assert shifts[groups == 1][0] < shifts[groups == 0][0]
 
 
-def test_aimed_scores_owe_nothing_to_known_groups():
+def test_what_a_rescoring_needs_is_asked_for():
     rows, _, _ = draw()
     rows._known_groups = None
     AimedScores().rescore(rows)
     with pytest.raises(ValueError, match="registered with `needs_group=True`"):
         GroupThresholds().rescore(rows)
+    rows.n_compared = 1
+    with pytest.raises(ValueError, match="no two groups that are large enough"):
+        AimedScores().rescore(rows)
 
 
 def test_two_lines_hold_at_once():
@@ -117,13 +114,6 @@ def test_a_demand_is_a_point_of_the_curve():
         assert found["fpr_ratio"] == pytest.approx(point.counts[0].ratio)
         assert found["tpr"] == pytest.approx(point.tpr)
     assert AimedScores().points(rows) is points  # found once
-
-
-def test_one_group_is_refused_in_words():
-    rows, _, _ = draw()
-    rows.n_compared = 1
-    with pytest.raises(ValueError, match="no two groups that are large enough"):
-        AimedScores().rescore(rows)
 
 
 @pytest.mark.parametrize(

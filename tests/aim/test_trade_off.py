@@ -21,17 +21,20 @@ def made_up(seed=0, n_groups=2):
     return p, members, rng.random(N) < p, group
 
 
+def budget_threshold(p, negative, max_fpr):
+    return np.sort(p[negative])[::-1][int(max_fpr * negative.sum()) - 1]
+
+
 def test_the_untouched_point_is_counted_by_hand():
     p, members, y, group = made_up()
     valuation = Valuation.from_probabilities(p, {"group": members})
     first = trade_off(valuation, y, sensitive_features={"group": group}, max_fpr=0.2).iloc[0]
-    threshold = np.sort(p[~y])[::-1][int(0.2 * (~y).sum()) - 1]
+    threshold = budget_threshold(p, ~y, 0.2)
     decided = p >= threshold
-    assert first["tpr"] == decided[y].mean()
-    rates = [decided[~y & (group == own)].mean() for own in (0, 1)]
-    assert first["fpr[0]"], first["fpr[1]"] == rates
-    assert first["ratio"] == min(rates) / max(rates)
-    assert first["threshold"] == threshold
+    rates = [decided[~y & (group == code)].mean() for code in (0, 1)]
+    assert first[["fpr[0]", "fpr[1]"]].tolist() == rates
+    expected = [decided[y].mean(), min(rates) / max(rates), threshold]
+    assert first[["tpr", "ratio", "threshold"]].tolist() == expected
 
 
 @pytest.mark.parametrize("ratio", ["fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio"])
@@ -52,9 +55,8 @@ def test_several_ratios_and_attributes():
     _, others, _, second = made_up(7)
     valuation = Valuation.from_probabilities(p, {"a": members, "b": others})
     z = pd.DataFrame({"b": second, "a": group})  # by name, in any order
-    curve = trade_off(
-        valuation, y, sensitive_features=z, ratio={"fpr_ratio": 0.9, "tpr_ratio": 0.8}, max_fpr=0.2
-    )
+    ratio = {"fpr_ratio": 0.9, "tpr_ratio": 0.8}
+    curve = trade_off(valuation, y, sensitive_features=z, ratio=ratio, max_fpr=0.2)
     for name in ("fpr_ratio[a]", "tpr_ratio[a]", "fpr_ratio[b]", "tpr_ratio[b]"):
         assert curve[name].iloc[-1] > 0.85
     assert "log_factor[a: 1, negative]" in curve
@@ -71,10 +73,9 @@ def test_kept_probabilities_of_a_valuation():
     words = np.where(data.y == 1, "yes", "no")
     again = valuator.fit(data.X, words, sensitive_features={"sex": data.sex}).valuation_
     flipped = trade_off(again, words, sensitive_features={"sex": data.sex}, pos_label="no", max_fpr=0.3)
-    by_hand = again.probabilities["y"][:, 0]
-    negative = words == "yes"
-    threshold = np.sort(by_hand[negative])[::-1][int(0.3 * negative.sum()) - 1]
-    assert flipped["tpr"].iloc[0] == pytest.approx((by_hand >= threshold)[~negative].mean(), abs=2e-3)
+    by_hand, negative = again.probabilities["y"][:, 0], words == "yes"
+    chosen = by_hand >= budget_threshold(by_hand, negative, 0.3)
+    assert flipped["tpr"].iloc[0] == pytest.approx(chosen[~negative].mean(), abs=2e-3)
 
 
 def test_what_does_not_fit_is_refused():

@@ -42,26 +42,24 @@ def test_two_groups_come_to_the_line_and_hardly_beyond(slope, start, at_least):
     assert len(steps) <= 20
 
 
-def test_several_groups():
-    search = Search(0.8, by_bound=False, max_fits=15)
-    steps = run(search, np.log([0.02, 0.05, 0.11, 0.03, 0.06]), 0.7)
-    assert steps[search.best(steps)].ratio >= 0.8
-    assert len(steps) <= 10
+@pytest.mark.parametrize(
+    ("search", "rates", "slope", "noise", "most_fits", "ratios"),
+    [
+        (PLAIN, [0.045, 0.05], 0.5, None, 1, (0.8, 1)),  # above the line: left alone
+        (Search(0.8, by_bound=False, max_fits=15), [0.02, 0.05, 0.11, 0.03, 0.06], 0.7, None, 10, (0.8, 1)),
+        (Search(0.99, by_bound=False, max_fits=3), [0.001, 0.05], 0.2, None, 3, (0, 0.99)),
+        *((PLAIN, [0.02, 0.05], 0.5, np.random.default_rng(seed), 12, (0.8, 0.95)) for seed in range(10)),
+    ],
+)
+def test_searches_end_in_time(search, rates, slope, noise, most_fits, ratios):
+    steps = run(search, np.log(rates), slope, noise=noise)
+    assert len(steps) <= most_fits
+    assert ratios[0] <= steps[search.best(steps)].ratio <= ratios[1]
 
 
 def test_groups_inside_the_band_are_left_alone():
     steps = run(Search(0.5, by_bound=False, max_fits=3), np.log([0.01, 0.05, 0.055, 0.06]), 0.8)
     assert steps[1].log_factors[1] == steps[1].log_factors[2] == steps[1].log_factors[3]
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_noise_does_not_lead_astray(seed):
-    steps = run(PLAIN, np.log([0.02, 0.05]), 0.5, noise=np.random.default_rng(seed))
-    assert 0.8 <= steps[PLAIN.best(steps)].ratio <= 0.95
-
-
-def test_a_model_above_the_line_is_left_alone():
-    assert len(run(PLAIN, np.log([0.045, 0.05]), 0.5)) == 1
 
 
 def test_a_bound_asks_for_more_than_an_estimate():
@@ -74,10 +72,6 @@ def test_a_bound_asks_for_more_than_an_estimate():
     best = steps[by_bound.best(steps)]
     assert best.ratio > 0.95
     assert not by_bound.reached(best)
-
-
-def test_max_fits_is_kept():
-    assert len(run(Search(0.99, by_bound=False, max_fits=3), np.log([0.001, 0.05]), 0.2)) == 3
 
 
 def test_rates_that_do_not_answer_end_the_search_within_the_largest_factors():
