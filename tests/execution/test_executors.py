@@ -1,14 +1,14 @@
 """One suite over every executor, and what a Dask cluster adds."""
 
 import ctypes
-import itertools
 import os
 import signal
 import threading
 import time
 import warnings
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
+from itertools import chain, count
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,13 +46,10 @@ def dask_executor(workers, **settings):
         yield DaskExecutor(client)
 
 
-@contextmanager
 def make(kind, workers):
     if kind in ("dask", "processes"):
-        with (dask_executor if kind == "dask" else ProcessExecutor)(workers) as executor:
-            yield executor
-    else:
-        yield (ThreadExecutor if kind == "threads" else JoblibExecutor)(workers)
+        return (dask_executor if kind == "dask" else ProcessExecutor)(workers)
+    return nullcontext((ThreadExecutor if kind == "threads" else JoblibExecutor)(workers))
 
 
 KINDS = ["threads", "processes", "joblib", "dask"]
@@ -68,10 +65,9 @@ def run(executor, order, *arguments):
     """Give a generator of single results, ordered or not."""
     if order == "ordered":
         yield from executor.run(*arguments)
-        return
-    with closing(executor.run_unordered(*arguments)) as batches:
-        for batch in batches:
-            yield from batch
+    else:
+        with closing(executor.run_unordered(*arguments)) as batches:
+            yield from chain.from_iterable(batches)
 
 
 both = pytest.mark.parametrize("order", ["ordered", "unordered"])
@@ -128,17 +124,6 @@ def leave_a_note(task, shared, stop):
     return task
 
 
-@both
-def test_closing_early_cancels_what_has_not_begun(executor, order, tmp_path):
-    with closing(run(executor, order, leave_a_note, range(50), tmp_path)) as results:
-        next(results)
-    time.sleep(0.3)
-    begun = len(list(tmp_path.iterdir()))
-    assert begun <= 10
-    time.sleep(0.3)
-    assert len(list(tmp_path.iterdir())) == begun
-
-
 def wait_for_stop(task, shared, stop):
     if task == 1:
         (shared / "begun").touch()
@@ -149,7 +134,14 @@ def wait_for_stop(task, shared, stop):
 
 
 @both
-def test_closing_early_ends_what_runs(executor, order, tmp_path):
+def test_closing_early_cancels_what_has_not_begun_and_ends_what_runs(executor, order, tmp_path):
+    with closing(run(executor, order, leave_a_note, range(50), tmp_path)) as results:
+        next(results)
+    time.sleep(0.3)
+    begun = len(list(tmp_path.iterdir()))
+    assert begun <= 10
+    time.sleep(0.3)
+    assert len(list(tmp_path.iterdir())) == begun
     started = time.monotonic()
     with closing(run(executor, order, wait_for_stop, range(2), tmp_path)) as results:
         assert next(results) == 0
@@ -203,10 +195,13 @@ def test_joblib_in_threads_is_told_to_stop():
     ],
 )
 def test_what_is_no_number_of_workers_is_refused(n_jobs, error, sentence):
-    assert n_workers(3) == 3
-    assert n_workers(None) == n_workers(-1) >= 1
     with pytest.raises(error, match=sentence):
         n_workers(n_jobs)
+
+
+def test_numbers_of_workers():
+    assert n_workers(3) == 3
+    assert n_workers(None) == n_workers(-1) >= 1
 
 
 # --- processes alone
@@ -222,10 +217,10 @@ def die_at_three(task, shared, stop):
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL], ids=str)
 def test_what_a_worker_dies_of_is_tried_three_times_and_the_others_go_on(number):
     with ProcessExecutor(2) as executor:
-        found = [one for batch in executor.run_unordered(die_at_three, range(8), number) for one in batch]
-    (lost,) = (one for one in found if isinstance(one, LostTask))
+        results = list(run(executor, "unordered", die_at_three, range(8), number))
+    (lost,) = (result for result in results if isinstance(result, LostTask))
     assert lost == LostTask(3, f"left with code {-number}", False, "the third", 3)
-    assert sorted(one for one in found if one is not lost) == [0, 1, 2, 4, 5, 6, 7]
+    assert sorted(result for result in results if result is not lost) == [0, 1, 2, 4, 5, 6, 7]
 
 
 def die_once(task, shared, stop):
@@ -260,7 +255,7 @@ def test_what_hangs_is_ended_and_what_moves_is_not(monkeypatch):
     with ProcessExecutor(4, deadline=0.1) as executor:
         first, *lost, last = executor.run(hang, ["moves", "sleeps", "holds the lock", "is timed", None])
     assert (first, last) == ("moves", None)
-    assert [(own.task, own.late, own.phase, own.deaths) for own in lost] == [
+    assert [(task.task, task.late, task.phase, task.deaths) for task in lost] == [
         ("sleeps", True, "sleep", 1),
         ("holds the lock", True, "sleep", 1),
         ("is timed", True, "timed", 1),
@@ -268,7 +263,7 @@ def test_what_hangs_is_ended_and_what_moves_is_not(monkeypatch):
 
 
 def test_a_machine_that_slept_makes_nothing_late(monkeypatch):
-    clock, now = itertools.count(0, 3600), time.monotonic
+    clock, now = count(0, 3600), time.monotonic
     with ProcessExecutor(1, deadline=3000) as executor:
         monkeypatch.setattr("fado.execution._processes.time", SimpleNamespace(monotonic=lambda: next(clock)))
         began = now()
@@ -284,15 +279,6 @@ def test_workers_that_never_start_end_in_a_sentence():
         list(executor.run(nap, range(3)))
 
 
-def test_what_cannot_be_sent_is_told():
-    with ProcessExecutor(1) as executor:
-        with pytest.raises(NotSentError, match=r"cannot pickle '_thread.lock'"):
-            list(executor.run(nap, range(3), threading.Lock()))
-        with pytest.raises(NotSentError, match="there is no such thing here"):
-            list(executor.run(nap, range(3), Missing()))
-        assert list(executor.run(nap, range(3))) == [0, 1, 2]
-
-
 def not_there():
     raise AttributeError("there is no such thing here")
 
@@ -300,6 +286,15 @@ def not_there():
 class Missing:
     def __reduce__(self):
         return not_there, ()
+
+
+def test_what_cannot_be_sent_gets_a_sentence():
+    with ProcessExecutor(1) as executor:
+        with pytest.raises(NotSentError, match=r"cannot pickle '_thread.lock'"):
+            list(executor.run(nap, range(3), threading.Lock()))
+        with pytest.raises(NotSentError, match="there is no such thing here"):
+            list(executor.run(nap, range(3), Missing()))
+        assert list(executor.run(nap, range(3))) == [0, 1, 2]
 
 
 def warn(task, shared, stop):
@@ -317,22 +312,20 @@ def test_warnings_are_given_once_with_the_line_of_the_caller():
 # --- Dask alone
 
 
-@pytest.mark.parametrize("asked", ["register_plugin", "unregister_worker_plugin"])
-def test_a_worker_that_dies_while_all_are_asked_costs_nothing(asked):
+@pytest.mark.parametrize(("call", "calls"), [("register_plugin", 2), ("unregister_worker_plugin", 1)])
+def test_a_worker_that_dies_while_all_are_called_costs_nothing(call, calls):
     with dask_executor(2) as executor:
-        client, calls = executor._client, []
-        original = getattr(client, asked)
+        original, answers = getattr(executor._client, call), []
 
         def dying(*args, **kwargs):
-            calls.append(asked)
-            answer = original(*args, **kwargs)
-            if len(calls) == 1:
+            answers.append(original(*args, **kwargs))
+            if len(answers) == 1:
                 raise OSError("a worker closed the connection")  # as Dask's CommClosedError
-            return answer
+            return answers[-1]
 
-        setattr(client, asked, dying)
+        setattr(executor._client, call, dying)
         assert list(executor.run(add_shared, range(5), {"numbers": range(5)})) == [0, 1, 2, 3, 4]
-        assert len(calls) == (1 if asked == "unregister_worker_plugin" else 2)
+        assert len(answers) == calls
 
 
 @pytest.fixture(scope="module")
@@ -389,16 +382,15 @@ def test_a_task_that_takes_its_workers_with_it_is_lost(processes, order):
     lost = {result.task: result.reason for result in results if isinstance(result, LostTask)}
     assert lost[3].startswith("KilledWorker: ")
     tasks = [result.task if isinstance(result, LostTask) else result for result in results]
-    assert sorted(tasks) == list(range(8))
-    assert order == "unordered" or tasks == list(range(8))
+    assert (tasks if order == "ordered" else sorted(tasks)) == list(range(8))
     assert len(lost) < 8
     assert list(processes.run(nap, range(4))) == [0, 1, 2, 3]
 
 
 PRELOAD = """
-import fado.execution._dask as own
-told = own.library_versions()
-own.library_versions = lambda: {**told, "lightgbm": "0.1"}
+import fado.execution._dask as dask
+versions = dask.library_versions()
+dask.library_versions = lambda: {**versions, "lightgbm": "0.1"}
 """
 
 
@@ -442,40 +434,23 @@ def test_workers_of_one_process_may_go_one_by_one():
 # --- what a cluster may be given by
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@pytest.mark.parametrize("form", ["client", "cluster", "address"])
+def test_a_cluster_is_given_by_a_client_a_cluster_or_an_address(form):
     with local_cluster(1) as cluster:
-        yield cluster
+        from distributed import Client, get_worker
 
-
-def on_which_workers():
-    """Run a task where `on_cluster` says; give the addresses of the workers that ran it."""
-    from distributed import get_worker
-
-    return list(cluster_executor().run(lambda *_: get_worker().address, [0]))
-
-
-@pytest.mark.parametrize("given", ["client", "cluster", "address"])
-def test_a_cluster_is_given_by_a_client_a_cluster_or_an_address(cluster, given):
-    from distributed import Client
-
-    workers = [own.address for own in cluster.workers.values()]
-    with Client(cluster, set_as_default=False) as client:
-        known = {"client": client, "cluster": cluster, "address": cluster.scheduler_address}
-        with on_cluster(known[given]):
-            assert on_which_workers() == workers
-        assert cluster_executor() is None
-        assert client.status == "running"  # what was handed over is not closed
-    assert set(cluster.scheduler.clients) <= {"fire-and-forget"}  # what was opened here is
-
-
-def test_a_closed_client_gets_a_sentence(cluster):
-    from distributed import Client
-
-    client = Client(cluster, set_as_default=False)
-    client.close()
-    with pytest.raises(ValueError, match=r"^The Dask client is closed: connect again, with `Client\(addr"):
-        on_cluster(client).__enter__()
+        with Client(cluster, set_as_default=False) as client:
+            forms = {"client": client, "cluster": cluster, "address": cluster.scheduler_address}
+            with on_cluster(forms[form]):
+                (ran_on,) = cluster_executor().run(lambda *_: get_worker().address, [0])
+            assert ran_on == cluster.workers[0].address
+            assert cluster_executor() is None
+            assert client.status == "running"  # what was handed over is not closed
+        assert set(cluster.scheduler.clients) <= {"fire-and-forget"}  # what was opened here is
+        with pytest.raises(
+            ValueError, match=r"^The Dask client is closed: connect again, with `Client\(addr"
+        ):
+            on_cluster(client).__enter__()
 
 
 @pytest.mark.parametrize(
