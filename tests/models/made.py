@@ -71,6 +71,12 @@ def chosen(model=None, *, classes=("no", "yes"), weights=True, **changes):
     )
 
 
+def remade(model, **changes):
+    """The model with other settings, facts or columns."""
+    settings = {"classes": model.labels, "threshold": model.threshold_, "metrics": model.metrics_}
+    return ChosenModel(model.scorer, **settings | {"facts": model.facts_} | changes)
+
+
 class Stub:
     """Scores that a test writes down: those of the first column."""
 

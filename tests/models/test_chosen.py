@@ -69,31 +69,27 @@ def test_metrics_of_scikit_learn_are_right_whichever_label_is_positive(positive,
     np.testing.assert_array_equal(np.where(near, positive, decided), model.predict(X))
 
 
-def test_tools_of_inspection_take_it():
+def test_tools_of_inspection_and_displays_take_it():
     found = permutation_importance(MODEL, X, LABELS, n_repeats=2, random_state=0)
     shuffled = X.assign(debts=X["debts"].sample(frac=1, random_state=1).to_numpy())
     assert found.importances_mean.argmax() == 0  # debts and flag tell most
     assert MODEL.score(shuffled, LABELS) < MODEL.score(X, LABELS)
     whole = X.fillna({"debts": 0.0})
     found = partial_dependence(MODEL, whole, ["debts"], grid_resolution=3)
-    expected = [MODEL.score_rows(whole.assign(debts=own)).mean() for own in found["grid_values"][0]]
+    expected = [MODEL.score_rows(whole.assign(debts=one)).mean() for one in found["grid_values"][0]]
     np.testing.assert_allclose(found["average"][0], expected)
 
-
-def test_displays_take_it():
     pytest.importorskip("matplotlib").use("Agg")
     plotted = CalibrationDisplay.from_estimator(MODEL, X, LABELS, pos_label="yes", n_bins=2)
     high = MODEL.score_rows(X) > 0.5
     np.testing.assert_allclose(plotted.prob_true, [LATE[~high].mean(), LATE[high].mean()])
-    whole = X.fillna({"debts": 0.0})
     shown = PartialDependenceDisplay.from_estimator(MODEL, whole, ["debts"], grid_resolution=3)
     assert len(shown.pd_results[0]["average"][0]) == 3
 
 
 def test_it_is_not_fitted_again_and_can_be_frozen():
-    with pytest.raises(
-        TypeError, match=r"^A ChosenModel is fitted .* `sklearn\.frozen\.FrozenEstimator\(model\)`"
-    ):
+    message = r"^A ChosenModel is fitted .* `sklearn\.frozen\.FrozenEstimator\(model\)`"
+    with pytest.raises(TypeError, match=message):
         cross_val_predict(MODEL, X, LABELS)
     assert clone(MODEL) is MODEL
     frozen = FrozenEstimator(MODEL)
@@ -105,9 +101,8 @@ def test_it_is_not_fitted_again_and_can_be_frozen():
 def test_an_array_that_lost_the_names_of_its_columns_is_read_in_order_with_a_warning():
     numbers = X[["debts", "flag"]].fillna(0).astype(float)
     model = chosen(fitted(numbers, LogisticRegression())[0])
-    with pytest.warns(
-        UserWarning, match="^X has no column names, .* matched in this order, 'debts', 'flag'. Pass"
-    ):
+    message = "^X has no column names, .* matched in this order, 'debts', 'flag'. Pass"
+    with pytest.warns(UserWarning, match=message):
         found = model.predict_proba(numbers.to_numpy())
     np.testing.assert_array_equal(found, model.predict_proba(numbers))
     with pytest.raises(ValueError, match="The table has 1 columns, and the model learnt from 2"):
@@ -136,14 +131,6 @@ def test_a_model_of_an_array_has_no_names():
 def test_what_cannot_be_decided_is_refused_in_a_sentence(call, match):
     with pytest.raises((ValueError, TypeError), match=match):
         call()
-
-
-def test_a_detached_model_keeps_its_line_when_the_first_is_gone():
-    model, table = fitted()
-    scorer = model.detach()
-    expected = model.score(table)
-    del model
-    np.testing.assert_array_equal(scorer.score(table), expected)
 
 
 def test_decisions_go_to_other_libraries_with_labels_and_groups():

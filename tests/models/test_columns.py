@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from tests.models.made import LATE, SEX, X, chosen
+from tests.models.made import LATE, SEX, X, chosen, remade
 
 import fado
 from fado._records import encode
@@ -114,31 +114,18 @@ def test_new_levels_in_a_column_of_many_are_drift_too():
 def test_a_column_that_is_gone_is_drift():
     rows = pd.DataFrame({"x": np.arange(50.0), "y": np.arange(50.0)})
     table = Table.from_input(rows)
-    columns, notes = compare_columns(
-        summarize_columns(table), fado.engine.Schema.of(table), Table.from_input(rows[["x"]].assign(z=1))
-    )
+    now, schema = Table.from_input(rows[["x"]].assign(z=1)), fado.engine.Schema.of(table)
+    columns, notes = compare_columns(summarize_columns(table), schema, now)
     assert [(own["absent"], own["drifted"]) for own in columns] == [(False, False), (True, True)]
     assert notes == ["Columns of the training rows that these rows lack, and scores do not use: 'y'."]
 
 
-def with_columns():
-    model = chosen()
-    return fado.models.ChosenModel(
-        model.scorer,
-        classes=model.labels,
-        threshold=model.threshold_,
-        metrics=model.metrics_,
-        facts=model.facts_,
-        columns=summarize_columns(Table.from_input(X)),
-    )
-
-
 def test_a_model_keeps_the_summary_and_no_rows(tmp_path):
-    model = with_columns()
+    model = remade(chosen(), columns=summarize_columns(Table.from_input(X)))
     model.save(tmp_path / "model")
     loaded = fado.load_model(tmp_path / "model")
     assert loaded.columns_ == model.columns_
-    assert [own.name for own in loaded.columns_] == ["debts", "town", "home", "flag"]
+    assert [one.name for one in loaded.columns_] == ["debts", "town", "home", "flag"]
     shifted = X.assign(debts=X["debts"] + 2, town="Kiel")[["flag", "town", "home", "debts"]]  # in any order
     check = loaded.check(shifted, LABELS, SEX)
     assert check == model.check(shifted, LABELS, SEX)
@@ -157,12 +144,9 @@ def test_a_model_without_a_summary_says_so_and_still_tells_new_levels():
 
 
 def test_columns_that_are_not_those_of_the_model_are_refused():
-    model = chosen()
     columns = summarize_columns(Table.from_input(X[["town", "debts", "home", "flag"]]))
     with pytest.raises(ValueError, match="`columns` must sum up the columns of the model, in their order"):
-        fado.models.ChosenModel(
-            model.scorer, classes=model.labels, threshold=0.5, metrics={}, facts=model.facts_, columns=columns
-        )
+        remade(chosen(), columns=columns)
 
 
 @pytest.mark.parametrize(
