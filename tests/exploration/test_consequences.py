@@ -101,33 +101,21 @@ def test_the_same_seed_measures_the_same_with_any_workers(case, seen):
     assert part_of(explored(case, random_state=1))["measured"] != part_of(seen)["measured"]
 
 
-def test_every_model_is_trained_with_the_caller_s_workers_and_bar(case, monkeypatch):
-    settings = []
-    real = BaseValuator.fit_problem
+def test_every_model_has_the_caller_s_workers_and_bar_and_search_rows_alone_find_candidates(
+    case, monkeypatch
+):
+    fits, real = [], BaseValuator.fit_problem
 
     def watched(self, problem, validation=None):
-        settings.append((type(self).__name__, self.n_jobs, self.progress))
+        fits.append((type(self).__name__, self.n_jobs, self.progress, problem.n_rows, validation))
         return real(self, problem, validation)
 
     monkeypatch.setattr(BaseValuator, "fit_problem", watched)
-    explored(case, valuation=None, retrain=12, n_jobs=1, progress=True)
-    assert settings == [("OutOfBagEntropy", 1, True), *[("TreeInfluence", 1, True)] * 2]
-
-
-def test_effects_that_find_candidates_are_measured_on_search_rows_alone(case, monkeypatch):
-    import fado.exploration._consequences as consequences
-
-    asked = []
-    real = consequences.TreeInfluence.fit_problem
-
-    def watched(self, problem, validation=None):
-        asked.append((problem.n_rows, validation.n_rows))
-        return real(self, problem, validation)
-
-    monkeypatch.setattr(consequences.TreeInfluence, "fit_problem", watched)
-    told = part_of(explored(case, retrain=12))["measured"]
-    assert sum(validated for _, validated in asked) == told["search_rows"]
-    assert all(train + validated == N for train, validated in asked)
+    found = part_of(explored(case, valuation=None, retrain=12, progress=True))
+    assert [fit[:3] for fit in fits] == [("OutOfBagEntropy", 1, True), *[("TreeInfluence", 1, True)] * 2]
+    validated = [fit[4].n_rows for fit in fits[1:]]
+    assert sum(validated) == found["measured"]["search_rows"]
+    assert [fit[3] for fit in fits[1:]] == [N - n_rows for n_rows in validated]
 
 
 def test_features_of_any_library_and_either_positive_label_are_measured_alike(case, seen):
@@ -188,10 +176,11 @@ def test_settings_of_influence_values_are_those_that_are_measured(case):
 
 
 def test_groups_of_rows_stay_together_and_widen_errors(case):
-    people = np.repeat(np.arange(N // 4), 4)
-    alone = part_of(explored(case, retrain=12))["measured"]["before"]
-    together = part_of(explored(case, retrain=12, groups=people))["measured"]["before"]
-    assert together["ratio_error"] != alone["ratio_error"]
+    alone, together = (
+        part_of(explored(case, retrain=12, groups=people))["measured"]["before"]["ratio_error"]
+        for people in (None, np.repeat(np.arange(N // 4), 4))
+    )
+    assert together != alone
 
 
 def test_what_cannot_be_measured_is_said_and_not_shown(case):

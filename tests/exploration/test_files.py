@@ -117,12 +117,11 @@ def test_the_sample_is_told_with_its_error_and_the_groups_of_all_rows(seen):
     told = seen.to_dict()["about"]["sampled"]
     assert (told["rows"], told["of"], told["seed"]) == (600, N, 0)
     assert told["error"] == pytest.approx(0.98 / math.sqrt(600) * math.sqrt(0.75))
-    drawn = FRAME.iloc[sample_of(600)]
     listed = {one["name"]: one for one in seen.to_dict()["attributes"][0]["groups"]}
     members = FRAME["sex"] == "x"
     assert listed["x"]["in_all"] == members.sum()
     assert listed["x"]["rate_in_all"] == pytest.approx((FRAME["loan"] == "yes")[members].mean())
-    smallest = (drawn["sex"] == "x").sum()
+    smallest = members.iloc[sample_of(600)].sum()
     assert told["sentence"].startswith(
         "This is a random sample of 600 of 2,400 rows. A share or a mean value has an error of at most 3.5 "
         f"percentage points (95 %); within the smallest group shown, “x” ({smallest} of the sampled rows), of"
@@ -247,11 +246,12 @@ def test_labels_that_the_sample_lacks(tmp_path):
 
 
 def test_the_least_bound_that_is_named_works(data, values):
+    asked = {"values": values, **ASKED, "retrain": 0}
     with pytest.raises(ValueError, match="too small") as caught:
-        explore_files(data, values=values, **ASKED | {"memory": "1MB"}, retrain=0)
+        explore_files(data, **asked | {"memory": "1MB"})
     least = re.search(r"the least that works is ([\d,]+) MB, or `sample_rows=(\d+)`\.$", str(caught.value))
-    explore_files(data, values=values, **ASKED | {"memory": f"{least[1]}MB"}, retrain=0)
-    explore_files(data, values=values, sample_rows=int(least[2]), **ASKED | {"memory": "1MB"}, retrain=0)
+    explore_files(data, **asked | {"memory": f"{least[1]}MB"})
+    explore_files(data, **asked | {"memory": "1MB", "sample_rows": int(least[2])})
 
 
 def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path):

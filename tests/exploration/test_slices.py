@@ -10,15 +10,13 @@ from fado.exploration._slices import SliceFinder, permutation_z
 from fado.tabular import read_problem
 
 
-def searching(frame, max_rows=10_000):
+def finder_of(frame, max_rows=10_000):
     n_rows = len(frame)
     half = np.full(n_rows, 0.5)
     valuation = Valuation.from_probabilities(half, {"z": half})
     z = np.arange(n_rows) % 2
     limits = {"max_rows": max_rows, "min_group_size": 30, "seed": 0}
-    explored = read_explored(read_problem(frame, z == 0, {"z": z}), "y", valuation, **limits)
-    finder = SliceFinder(explored)
-    return finder, finder.columns
+    return SliceFinder(read_explored(read_problem(frame, z == 0, {"z": z}), "y", valuation, **limits))
 
 
 @pytest.fixture(scope="module")
@@ -35,43 +33,43 @@ def frame():
     )
 
 
+@pytest.fixture(scope="module")
+def finder(frame):
+    return finder_of(frame)
+
+
 def texts(found):
     return [one.texts for one in found]
 
 
-def test_a_planted_conjunction_comes_first(frame):
-    search, columns = searching(frame)
+def test_a_planted_conjunction_comes_first(frame, finder):
     inside = ((frame["job"] == "nurse") & (frame["town"] == "x")).to_numpy()
     target = np.random.default_rng(1).normal(size=3000) + 1.0 * inside
-    found = search.find(target, 5)
+    found = finder.find(target, 5)
     assert texts(found)[0] == ["job = nurse", "town = x"]
-    assert (found[0].rows(columns) == inside).all()
+    assert (found[0].rows(finder.columns) == inside).all()
     assert found[0].p_value < 1e-6
 
 
-def test_an_interval_and_missing_entries_can_be_found(frame):
-    search, _ = searching(frame)
+def test_an_interval_and_missing_entries_can_be_found(frame, finder):
     noise = np.random.default_rng(2).normal(size=3000)
     middle = frame["age"].between(33, 48).to_numpy()
-    found = texts(search.find(noise + 2.0 * middle, 1))[0]
+    found = texts(finder.find(noise + 2.0 * middle, 1))[0]
     assert [text.split()[:2] for text in found] == [["age", ">"], ["age", "≤"]]
     missing = frame["job"].isna().to_numpy()
-    assert texts(search.find(noise + missing, 1)) == [["job is missing"]]
+    assert texts(finder.find(noise + missing, 1)) == [["job is missing"]]
 
 
-def test_chance_alone_is_hardly_ever_found(frame):
-    search, _ = searching(frame)
+def test_chance_alone_is_hardly_ever_found(finder):
     rng = np.random.default_rng(3)
-    false_alarms = sum(bool(search.find(rng.normal(size=3000), 5)) for _ in range(60))
+    false_alarms = sum(bool(finder.find(rng.normal(size=3000), 5)) for _ in range(60))
     assert false_alarms <= 8  # 0.05 of 60 is 3, and 8 would be exceeded once in 200 times
 
 
-def test_slices_have_support_and_do_not_overlap_by_half(frame):
-    search, columns = searching(frame)
-    target = (
-        frame["age"].to_numpy() + 10.0 * (frame["town"] == "x") + np.random.default_rng(4).normal(size=3000)
-    )
-    found = [one.rows(columns) for one in search.find(target, 8)]
+def test_slices_have_support_and_do_not_overlap_by_half(frame, finder):
+    noise = np.random.default_rng(4).normal(size=3000)
+    target = frame["age"].to_numpy() + 10.0 * (frame["town"] == "x") + noise
+    found = [one.rows(finder.columns) for one in finder.find(target, 8)]
     assert len(found) > 2
     for i, rows in enumerate(found):
         assert 30 <= rows.sum() <= 1500
@@ -79,17 +77,17 @@ def test_slices_have_support_and_do_not_overlap_by_half(frame):
             assert (rows & other).sum() / (rows | other).sum() <= 0.5
 
 
-@pytest.mark.parametrize("target", [np.ones(3000), np.zeros(3000)])
-def test_a_constant_target_has_no_slices(frame, target):
-    assert searching(frame)[0].find(target, 5) == []
+def test_a_constant_target_has_no_slices(finder):
+    for target in (np.ones(3000), np.zeros(3000)):
+        assert finder.find(target, 5) == []
 
 
 def test_what_holds_on_a_sample_is_looked_up_in_all_rows(frame):
-    search, columns = searching(frame, max_rows=500)
-    found = search.find(1.0 + (columns[2].codes == 0), 5)
+    finder = finder_of(frame, max_rows=500)
+    found = finder.find(1.0 + (finder.columns[2].codes == 0), 5)
     assert found
     for one in found:
-        assert len(one.rows(columns)) == 3000
+        assert len(one.rows(finder.columns)) == 3000
 
 
 def test_z_is_that_of_drawing_rows_without_replacement():
