@@ -26,11 +26,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def aim(folder, *more, out="model", target="hired", protected="sex", drop=("sex", "weight"), code=0):
-    words = ["aim", folder / "data.parquet", "--target", target, "--protected", protected]
-    words += [word for name in drop for word in ("--drop", name)]
-    words += ["--out", folder / out, "--jobs", "1", *more]
-    return run(*words, code=code)
+def aim(folder, *more, out="model", drop=("sex", "weight"), code=0):
+    options = {"target": "hired", "protected": "sex", "drop": drop, "jobs": 1}
+    return run("aim", folder / "data.parquet", *more, **options, out=folder / out, code=code)
 
 
 def numbers(text, name):

@@ -24,10 +24,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def frontier(folder, *more, out="model", target="hired", protected="sex", code=0):
-    words = ["frontier", folder / "data.csv", "--target", target, "--protected", protected]
-    words += ["--out", folder / out, "--max-fits", "2", "--jobs", "1", "--max-fpr", "0.1", *more]
-    return run(*words, code=code)
+def frontier(folder, *more, out="model", protected="sex", code=0):
+    options = {"target": "hired", "protected": protected, "max_fits": 2, "jobs": 1, "max_fpr": 0.1}
+    return run("frontier", folder / "data.csv", *more, **options, out=folder / out, code=code)
 
 
 def test_a_model_is_found_and_predicts(folder):
@@ -93,26 +92,16 @@ def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
 )
 def test_a_model_and_a_store_in_one_place_are_refused_before_the_search(folder, out, store, how):
     told = refusal(frontier(folder, "--store", folder / store, out=out, code=2))
-    named = (
-        f"`--out` '{folder / out}' and `--store` '{folder / store}' are {how}: name another place for one."
-    )
-    assert told == named
+    both = f"`--out` '{folder / out}' and `--store` '{folder / store}'"
+    assert told == f"{both} are {how}: name another place for one."
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
 
 
 def test_scores_are_not_written_into_the_model(folder):
     frontier(folder, "--at-least", "0.05", "--drop", "weight")
     before = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
-    told = refusal(
-        run(
-            "predict",
-            folder / "model",
-            folder / "data.csv",
-            "--out",
-            folder / "model" / "weights.parquet",
-            code=2,
-        )
-    )
+    out = folder / "model" / "weights.parquet"
+    told = refusal(run("predict", folder / "model", folder / "data.csv", out=out, code=2))
     assert "are one inside the other: name another place" in told
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == before
 

@@ -57,14 +57,14 @@ def frame():
     return frame
 
 
+ENTROPY = Valuation.from_probabilities([0.5]).scales["y"]
+
+
 @pytest.fixture(scope="session")
 def valuation():
-    rng = np.random.default_rng(1)
+    rng, names = np.random.default_rng(1), ("y", "sex", "region", "age>=50")
     return Valuation.from_values(
-        {name: rng.random(N) for name in ("y", "sex", "region", "age>=50")},
-        scales=dict.fromkeys(
-            ("y", "sex", "region", "age>=50"), Valuation.from_probabilities([0.5]).scales["y"]
-        ),
+        {name: rng.random(N) for name in names}, scales=dict.fromkeys(names, ENTROPY)
     )
 
 
@@ -78,6 +78,11 @@ def values(valuation, tmp_path_factory):
     path = tmp_path_factory.mktemp("values") / "values.parquet"
     valuation.save(path)
     return path
+
+
+def refused(match, paths, function=fado.sample_files, kind=ValueError, **asked):
+    with pytest.raises(kind, match=match):
+        function(paths, **{**ASKED, **asked})
 
 
 def in_files(frame, folder, ends, row_group_size=1000):
@@ -95,7 +100,6 @@ def small_blocks(monkeypatch):
 
 
 SAMPLER = UtilityAwarePrevalenceSampler
-ENTROPY = Valuation.from_probabilities([0.5]).scales["y"]
 
 
 def kept(path):
@@ -299,43 +303,27 @@ def test_neither_memory_nor_a_killed_run_before_changes_a_byte(folder, values, t
 
 def test_values_that_do_not_fit_are_refused(folder, values, tmp_path, monkeypatch):
     monkeypatch.setattr(StoredValues, "n_bytes", 10**12)
-    with pytest.raises(
-        ValueError, match=r"too small for the utility 'ranks', which may compare rows .* of all 900"
-    ):
-        fado.sample_files(
-            folder,
-            values=values,
-            target="hired",
-            protected="sex",
-            out=tmp_path / "s",
-            intervention=SAMPLER(ranks),
-            memory="1GB",
-        )
+    told = r"too small for the utility 'ranks', which may compare rows .* of all 900"
+    asked = {"values": values, "intervention": SAMPLER(ranks), "memory": "1GB"}
+    refused(told, folder, out=tmp_path / "s", **asked)
     assert not (tmp_path / "s").exists()
 
 
 def test_reweighing_by_hand_from_csv_files(tmp_path):
     # P(f) P(1) / P(f, 1) = 1/2 * 1/2 / (1/8) = 2, and 2/3 for the other label
-    for name, frame in {
-        "a": pd.DataFrame({"sex": list("fffff")[:3], "hired": ["yes", "no", "no"]}),
-        "b": pd.DataFrame({"sex": list("fmmmm"), "hired": ["no", "yes", "yes", "yes", "no"]}),
-    }.items():
-        frame.to_csv(tmp_path / f"{name}.csv", index=False)
-    change = fado.reweigh_files(
-        f"{tmp_path}/*.csv",
-        target="hired",
-        protected="sex",
-        out=tmp_path / "w.parquet",
-        intervention=Reweigher(),
-        positive="no",
-    )
+    hired = ["yes", "no", "no", "no", "yes", "yes", "yes", "no"]
+    frame = pd.DataFrame({"sex": list("ffffmmmm"), "hired": hired})
+    frame[:3].to_csv(tmp_path / "a.csv", index=False)
+    frame[3:].to_csv(tmp_path / "b.csv", index=False)
+    asked = {"intervention": Reweigher(), "positive": "no", "out": tmp_path / "w.parquet"}
+    change = fado.reweigh_files(f"{tmp_path}/*.csv", **ASKED, **asked)
     expected = np.array([2, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2])
     np.testing.assert_allclose(weights_in(tmp_path / "w.parquet"), expected)
     assert change.positive == "no"
-    rates = [(own.positive_rate, own.positive_rate_after) for own in change.groups]
+    rates = [(group.positive_rate, group.positive_rate_after) for group in change.groups]
     assert rates == [(0.75, pytest.approx(0.5)), (0.25, pytest.approx(0.5))]
     # of women, weights 2, 2/3, 2/3, 2/3: 4^2 / (4 + 3 * 4/9) = 3
-    assert [own.effective_size_after for own in change.groups] == [3, 3]
+    assert [group.effective_size_after for group in change.groups] == [3, 3]
 
 
 def test_more_than_two_labels_are_weighed_too(tmp_path):
@@ -372,39 +360,24 @@ def test_numbers_as_target_and_attribute_need_no_groups_without_a_correction(tmp
 def test_cells_without_rows_or_weight_are_told_as_in_memory(tmp_path):
     frame = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "z": list("aaabbb")})
     frame.to_parquet(tmp_path / "t.parquet")
-    Valuation.from_values(
-        {"y": np.array([0.0, 1.0, 0.0, 0.5, 0.5, 0.5]), "z": np.zeros(6)},
-        scales=dict.fromkeys("yz", Valuation.from_probabilities([0.5]).scales["y"]),
-    ).save(tmp_path / "v.parquet")
+    numbers = {"y": np.array([0.0, 1.0, 0.0, 0.5, 0.5, 0.5]), "z": np.zeros(6)}
+    Valuation.from_values(numbers, scales=dict.fromkeys("yz", ENTROPY)).save(tmp_path / "v.parquet")
     asked = {"values": tmp_path / "v.parquet", "target": "y", "protected": "z"}
     reweigher = UAR(LinearUtility(1.0), prevalence_correction=1.0)
     with pytest.warns(UserWarning, match="label 0") as told:
         fado.reweigh_files(tmp_path / "t.parquet", out=tmp_path / "w", intervention=reweigher, **asked)
-    sentences = [str(own.message) for own in told]
-    assert any("No rows with label 0 in group 'b'" in own for own in sentences)
-    assert any("All rows with label 0 in group 'a' have the weight 0" in own for own in sentences)
+    sentences = "\n".join(str(warning.message) for warning in told)
+    assert "No rows with label 0 in group 'b'" in sentences
+    assert "All rows with label 0 in group 'a' have the weight 0" in sentences
 
 
 @pytest.mark.parametrize("weight", [1e308, 1e-320])
 def test_weights_that_cannot_be_multiplied_are_refused(frame, tmp_path, weight):
     frame.assign(survey=weight).to_parquet(tmp_path / "d.parquet")
-    with pytest.raises(
-        ValueError, match=r"`weight` must be 0 or between 1e-100 .* in every row of '.*d.parquet'"
-    ):
-        fado.reweigh_files(
-            tmp_path / "d.parquet",
-            target="hired",
-            protected="sex",
-            weight="survey",
-            intervention=Reweigher(),
-            out=tmp_path / "w.parquet",
-        )
+    told = r"`weight` must be 0 or between 1e-100 .* in every row of '.*d.parquet'"
+    asked = {"weight": "survey", "intervention": Reweigher(), "out": tmp_path / "w.parquet"}
+    refused(told, tmp_path / "d.parquet", fado.reweigh_files, **asked)
     assert not (tmp_path / "w.parquet").exists()
-
-
-def refused(match, paths, function=fado.sample_files, kind=ValueError, **asked):
-    with pytest.raises(kind, match=match):
-        function(paths, **{**ASKED, **asked})
 
 
 def test_values_of_another_table_are_refused(frame, folder, values, tmp_path):
@@ -430,27 +403,22 @@ def test_values_made_with_other_labels_are_refused(frame, folder, tmp_path):
 
 
 def test_rows_without_a_value_are_refused_as_in_memory(folder, tmp_path):
-    numbers = np.full(900, 0.5)
+    numbers, path = np.full(900, 0.5), tmp_path / "v.parquet"
     numbers[[70, 500]] = np.nan
-    scales = Valuation.from_probabilities([0.5], {"sex": [0.5]}).scales
-    Valuation.from_values({"y": numbers, "sex": np.full(900, 0.5)}, scales=scales).save(
-        tmp_path / "v.parquet"
-    )
-    match = r"2 of 900 rows have no utility, .* \(the first is row 70, counted from 0\)"
-    refused(match, folder, values=tmp_path / "v.parquet", out=tmp_path / "s")
+    scales = {"y": ENTROPY, "sex": ENTROPY}
+    Valuation.from_values({"y": numbers, "sex": np.full(900, 0.5)}, scales=scales).save(path)
+    told = r"2 of 900 rows have no utility, .* \(the first is row 70, counted from 0\)"
+    refused(told, folder, values=path, out=tmp_path / "s")
 
 
 def test_effects_and_files_that_are_no_values_are_refused(folder, tmp_path):
     effects = Valuation.from_values({"y": np.arange(900.0), "sex": np.arange(900.0)})
-    effects.save(tmp_path / "v.parquet")
-    effects.save(tmp_path / "v.csv")
-    refused("another scale than .* needs all rows in memory", folder, values=tmp_path / "v.parquet", out="s")
-    refused(
-        "must be a directory of parts or end in .parquet",
-        folder,
-        values=tmp_path / "v.csv",
-        out=tmp_path / "s",
-    )
+    for name, told in (
+        ("v.parquet", "another scale than .* needs all rows in memory"),
+        ("v.csv", "must be a directory of parts or end in .parquet"),
+    ):
+        effects.save(tmp_path / name)
+        refused(told, folder, values=tmp_path / name, out=tmp_path / "s")
     refused("There is no file or directory", folder, values=tmp_path / "none", out=tmp_path / "s")
     refused("`values` must be given, as UtilityAwarePrev", folder, out=tmp_path / "s")
 
@@ -508,16 +476,17 @@ def test_other_settings_are_refused_in_a_sentence(frame, folder, tmp_path):
     assert not out.exists()
 
 
-def test_a_bound_too_small_names_the_least_that_works(folder, tmp_path):
+def test_a_bound_too_small_names_the_least_that_works(folder, tmp_path, monkeypatch):
     asked = {**ASKED, "intervention": RandomPrevalenceSampler(random_state=0)}
-    with pytest.raises(
-        ValueError, match=r"`memory` of 2.0 MB is too small to decide .* the least that works is"
-    ) as told:
+    match = r"`memory` of 2.0 MB is too small to decide .* the least that works is"
+    with pytest.raises(ValueError, match=match) as told:
         fado.sample_files(folder, out=tmp_path / "s", memory="2MB", **asked)
     least = int(str(told.value).split("works is ")[1].split()[0])
     fado.sample_files(folder, out=tmp_path / "s", memory=f"{least}MB", **asked)
-    with pytest.raises(ValueError, match="too small"):
-        fado.sample_files(folder, out=tmp_path / "t", memory=f"{least - 1}MB", **asked)
+    refused("too small", folder, out=tmp_path / "t", memory=f"{least - 1}MB", **asked)
+    monkeypatch.setattr(RandomPrevalenceSampler, "_row_bytes", (10**7, 10**7))
+    match = "`memory` of 8.0 GB is too small to decide on 900 rows at once, .* that works is 9,[0-9]+ MB"
+    refused(match, folder, memory="8GB", out=tmp_path / "t", **asked)
 
 
 @pytest.mark.parametrize(
@@ -528,11 +497,10 @@ def test_what_cannot_be_written_leaves_nothing(folder, tmp_path, monkeypatch, co
         raise OSError(code, "it failed")
 
     monkeypatch.setattr(_large, "_write", fail)
+    told = rf"^The rows cannot be written to '{tmp_path}/w.*parquet' \(it failed{sentence}"
     for name in ("w", "w.parquet"):
-        with pytest.raises(
-            OSError, match=rf"^The rows cannot be written to '{tmp_path}/w.*parquet' \(it failed{sentence}"
-        ):
-            fado.reweigh_files(folder, out=tmp_path / name, intervention=Reweigher(), **ASKED)
+        asked = {"kind": OSError, "intervention": Reweigher(), "out": tmp_path / name}
+        refused(told, folder, fado.reweigh_files, **asked)
     assert not list(tmp_path.iterdir())
 
 
@@ -563,17 +531,6 @@ def test_parts_have_names_in_order_and_rows_in_theirs(frame, folder, tmp_path, m
     assert pa.concat_tables(tables).equals(pa.parquet.read_table(tmp_path / "w.parquet"))
     footer = pa.parquet.read_metadata(parts[0])
     assert (footer.num_row_groups, footer.row_group(0).column(0).compression) == (2, "ZSTD")
-
-
-def test_a_table_with_more_rows_than_fit_is_refused_with_what_it_takes(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(RandomPrevalenceSampler, "_row_bytes", (10**7, 10**7))
-    refused(
-        r"`memory` of 8.0 GB is too small to decide on 900 rows at once, .* the least that works is 9,\d+ MB",
-        folder,
-        intervention=RandomPrevalenceSampler(),
-        memory="8GB",
-        out=tmp_path / "s",
-    )
 
 
 @pytest.mark.parametrize("weight", [None, "survey"])
