@@ -107,6 +107,11 @@ def test_blocks_stay_together(blocks, seed):
     blocks, cells = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 0, 0, 0])
     parts = {tuple(deal(cells, [0.5, 0.5], seed, blocks)) for seed in range(40)}
     assert parts == {(a, a, a, b, b, b) for a in (0, 1) for b in (0, 1)}
+    # ten blocks of two rows, one row of each in a rare cell: halves hold five of them each
+    cells, blocks = np.array([0] * 30 + [0, 1] * 10), np.r_[0:30, np.repeat(np.arange(30, 40), 2)]
+    assert np.bincount(deal(cells, [0.5, 0.5], 0, blocks)[cells == 1]).tolist() == [5, 5]
+    # and blocks of one row are as good as none
+    np.testing.assert_array_equal(deal(cells, [0.5, 0.5]), deal(cells, [0.5, 0.5], 0, np.arange(50)))
 
 
 N = 500
