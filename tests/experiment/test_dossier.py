@@ -21,11 +21,15 @@ AGE = (FRAME.pop("customer_age") >= 50).map({True: "<b>50 or older", False: "und
 X = FRAME.select_dtypes("number").drop(columns="month")
 
 
-@pytest.fixture(scope="module")
-def frontier():
+def search(X=X, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return find_frontier(X, FRAUD, sensitive_features=AGE, max_fits=8, max_fpr=0.2, n_jobs=1)
+        return find_frontier(X, FRAUD, sensitive_features=AGE, n_jobs=1, **settings)
+
+
+@pytest.fixture(scope="module")
+def frontier():
+    return search(max_fits=8, max_fpr=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -33,29 +37,24 @@ def content(frontier):
     return frontier.dossier()
 
 
-def test_the_best_untouched_model_is_the_one_in_use(frontier, content):
+def test_the_best_untouched_model_is_in_use_and_alternatives_raise_the_ratio(frontier, content):
     frame = frontier.frame
     whole = frame[(frame["intervention"] == "none") & (frame["cost"] == 1)]
-    used = content["models"][0]
-    assert used["parts"]["validation"]["tpr"] == pytest.approx(whole["validation_tpr"].max())
-    assert used["parts"]["validation"]["tpr_change"] == 0
+    used, *others = (model["parts"]["validation"] for model in content["models"])
     best = whole.loc[whole["validation_tpr"].idxmax()]
-    found = used["parts"]["validation"]["ratios"]["fpr_ratio"][0]
-    assert found == pytest.approx(best["validation_fpr_ratio"])
-    assert used["about"]["n_estimators"] == best["n_estimators"]
-
-
-def test_alternatives_keep_to_the_loss_that_is_allowed_and_raise_the_ratio(frontier, content):
-    used, *others = content["models"]
-    base = used["parts"]["validation"]["tpr"]
+    base, ratio = used["tpr"], used["ratios"]["fpr_ratio"][0]
+    assert (base, used["tpr_change"]) == (pytest.approx(best["validation_tpr"]), 0)
+    assert ratio == pytest.approx(best["validation_fpr_ratio"])
+    assert content["models"][0]["about"]["n_estimators"] == best["n_estimators"]
     assert others
+    highest = frame.loc[frame["validation_tpr"] >= base - 0.02, "validation_fpr_ratio"].max()
     for model in others:
-        own = model["parts"]["validation"]
-        assert own["tpr"] >= base - 0.02 - 1e-9
-        assert own["tpr_change"] == pytest.approx(own["tpr"] - base)
-        assert own["ratios"]["fpr_ratio"][0] >= used["parts"]["validation"]["ratios"]["fpr_ratio"][0]
-        near = frontier.frame[frontier.frame["validation_tpr"] >= base - 0.02]
-        assert own["ratios"]["fpr_ratio"][0] <= near["validation_fpr_ratio"].max() + 1e-12
+        assert model["tpr"] >= base - 0.02 - 1e-9
+        assert model["tpr_change"] == pytest.approx(model["tpr"] - base)
+        assert ratio <= model["ratios"]["fpr_ratio"][0] <= highest + 1e-12
+    # the model in use is no alternative to itself
+    titles = {(model["threshold"], str(model["about"])) for model in content["models"]}
+    assert len(titles) == len(content["models"])
 
 
 def test_test_rows_are_decided_at_the_threshold_of_validation_rows(frontier, content):
@@ -64,22 +63,33 @@ def test_test_rows_are_decided_at_the_threshold_of_validation_rows(frontier, con
     scores, part = frontier.results.scores(row, "test"), frontier._data.part("test")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = evaluate(
-            part.positive, scores, sensitive_features=part.groups.by_row, threshold=model["threshold"]
-        )
+        groups = part.groups.by_row
+        found = evaluate(part.positive, scores, sensitive_features=groups, threshold=model["threshold"])
     told = model["parts"]["test"]
     assert (told["tpr"], told["fpr"]) == pytest.approx((found["tpr"], found["fpr"]))
     assert told["ratios"]["fpr_ratio"][0] == pytest.approx(found["fpr_ratio"])
     assert [line["rows"] for line in told["groups"]] == part.groups.sizes.tolist()
 
 
-def test_a_model_in_use_may_be_handed_over(frontier):
-    model = LogisticRegression(max_iter=50).fit(X.fillna(0)[["income", "credit_risk_score"]], FRAUD)
+def numbers_model(frontier):
+    """A model of numbers, handed over to a search of numbers."""
+    X_used = X.fillna(0)[["income", "credit_risk_score"]]
+    return frontier, LogisticRegression(max_iter=50).fit(X_used, FRAUD), X_used
+
+
+def words_model(_):
+    """A model of words, which it reads as they were written."""
+    X_used = FRAME[["income", "payment_type"]]
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(X_used, FRAUD)
+    return search(X_used, max_fits=2), model, X_used
+
+
+@pytest.mark.parametrize("made", [numbers_model, words_model])
+def test_a_model_in_use_may_be_handed_over(frontier, made):
+    frontier, model, X_used = made(frontier)
     used = frontier.dossier(in_use=model)["models"][0]
-    part = frontier._data.part("validation")
-    rows = frontier._data.parts["validation"]
-    scores = model.predict_proba(X.fillna(0)[["income", "credit_risk_score"]].iloc[rows])[:, 1]
-    selected = scores >= used["threshold"]
+    part, rows = frontier._data.part("validation"), frontier._data.parts["validation"]
+    selected = model.predict_proba(X_used.iloc[rows])[:, 1] >= used["threshold"]
     assert used["parts"]["validation"]["tpr"] == pytest.approx(selected[part.positive].mean())
     assert used["parts"]["validation"]["fpr"] <= 0.2
 
@@ -99,35 +109,29 @@ def test_the_model_in_use_is_measured_like_the_alternatives_and_is_none_of_them(
     assert [own["title"] for own in others] in ([], ["Alternative: at least the same true-positive rate"])
 
 
-def test_a_model_in_use_reads_text_as_it_was_written():
-    columns = ["income", "payment_type"]
-    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(
-        FRAME[columns], FRAUD
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search = find_frontier(FRAME[columns], FRAUD, sensitive_features=AGE, max_fits=2, n_jobs=1)
-    used = search.dossier(in_use=model)["models"][0]
-    part, rows = search._data.part("validation"), search._data.parts["validation"]
-    selected = model.predict_proba(FRAME[columns].iloc[rows])[:, 1] >= used["threshold"]
-    assert used["parts"]["validation"]["tpr"] == pytest.approx(selected[part.positive].mean())
-
-
 class Unsure(LogisticRegression):
     def predict_proba(self, X):
         return np.full((len(X), 2), np.nan)
 
 
-def test_a_model_in_use_that_cannot_be_compared(frontier):
-    other = LogisticRegression().fit(X.fillna(0)[["income"]].rename(columns={"income": "salary"}), FRAUD)
-    with pytest.raises(ValueError, match="needs the column 'salary', which the search does not have"):
-        frontier.dossier(in_use=other)
-    other = LogisticRegression().fit(X.fillna(0)[["income"]], FRAUD.map({0: "no", 1: "yes"}))
-    with pytest.raises(ValueError, match="not the positive label 1"):
-        frontier.dossier(in_use=other)
-    other = Unsure().fit(X.fillna(0)[["income"]], FRAUD)
-    with pytest.raises(ValueError, match="`in_use` must score every row, got nan in row 0 of the validation"):
-        frontier.dossier(in_use=other)
+INCOME = X.fillna(0)[["income"]]
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (
+            LogisticRegression().fit(INCOME.rename(columns={"income": "salary"}), FRAUD),
+            "needs the column 'salary', which the search does not have",
+        ),
+        (LogisticRegression().fit(INCOME, FRAUD.map({0: "no", 1: "yes"})), "not the positive label 1"),
+        (Unsure().fit(INCOME, FRAUD), "`in_use` must score every row, got nan in row 0 of the validation"),
+    ],
+    ids=["column", "label", "scores"],
+)
+def test_a_model_in_use_that_cannot_be_compared(frontier, model, match):
+    with pytest.raises(ValueError, match=match):
+        frontier.dossier(in_use=model)
 
 
 def test_what_is_written(frontier, content, tmp_path):
@@ -154,11 +158,7 @@ def test_as_many_draws_again_gain_no_more_than_the_bound_on_average():
 def test_a_space_of_mixed_types_is_described():
     forest = RandomForestClassifier(5, max_depth=4, n_jobs=1)
     space = {"max_features": ["sqrt", 0.9], "criterion": ["gini", "entropy"], "max_depth": [3, 5]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        frontier = find_frontier(
-            X.fillna(0), FRAUD, sensitive_features=AGE, estimator=forest, space=space, max_fits=8, n_jobs=1
-        )
+    frontier = search(X.fillna(0), estimator=forest, space=space, max_fits=8)
     searched = frontier.dossier()["searched"]
     assert set(searched["choices"]["max_features"]) == {"sqrt", 0.9}
     assert set(searched["choices"]["criterion"]) == {"gini", "entropy"}
@@ -169,8 +169,3 @@ def test_a_space_of_mixed_types_is_described():
 def test_losses_that_cannot_be_are_refused(frontier, less):
     with pytest.raises(ValueError, match="`less` must hold one or more numbers from 0 to 1, got"):
         frontier.dossier(less=less)
-
-
-def test_the_model_in_use_is_no_alternative_to_itself(frontier):
-    titles = [(model["threshold"], str(model["about"])) for model in frontier.dossier()["models"]]
-    assert len(set(titles)) == len(titles)
