@@ -29,34 +29,47 @@ NUMBERS = APPLICANTS.X[["skill", "height"]].to_numpy()
 FRESH = draw_applicants(900, seed=1)
 
 
+WHOLE = {"X": NUMBERS, "estimator": GaussianNB(), "space": None}  # one model, trained once
+SMALL = {"n_estimators": 10}
+
+
 def same(one, other):
     pd.testing.assert_frame_equal(one.frame, other.frame, check_exact=True)
-
-
-def known_to(model, frontier):
-    """The kept scores of the row that a model was trained from."""
-    frame = frontier.frame
-    row = np.flatnonzero(
-        (frame["validation_tpr"] == model.metrics_["tpr"])
-        & (frame["validation_threshold"] == model.metrics_["threshold"])
-    )[0]
-    return frontier.results.scores(row, "validation")
 
 
 def rows_of(frontier, part):
     return frontier._data.parts[part]
 
 
-def test_workers_and_a_store_change_nothing(frontier, tmp_path):
+def closest_known(frontier, X=APPLICANTS.X, *validation):
+    """The closest model, whose scores of validation rows are those that were kept."""
+    model, frame = frontier.closest(), frontier.frame
+    row = np.flatnonzero(
+        (frame["validation_tpr"] == model.metrics_["tpr"])
+        & (frame["validation_threshold"] == model.metrics_["threshold"])
+    )[0]
+    rows = rows_of(frontier, "validation")
+    X = validation[0] if validation else X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
+    np.testing.assert_array_equal(model.score_rows(X), frontier.results.scores(row, "validation"))
+    return model
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A search of two fits."""
+    return search(max_fits=2)
+
+
+def test_workers_and_a_store_change_nothing_and_another_seed_is_another_search(frontier, tmp_path):
     same(search(max_fits=12, n_jobs=2), frontier)
     kept = search(max_fits=12, n_jobs=2, store=tmp_path / "store")
     same(kept, frontier)
-    assert (tmp_path / "store" / "experiment.sqlite").exists()
-    again = search(max_fits=12, store=tmp_path / "store")
-    same(again, frontier)
+    same(search(max_fits=12, store=tmp_path / "store"), frontier)
     loaded = Results.load(tmp_path / "store")
     assert loaded.config == kept.results.config
     pd.testing.assert_frame_equal(loaded.frame, kept.frame.drop(columns="cost"), check_exact=True)
+    other = search(max_fits=5, random_state=1).frame
+    assert other["n_estimators"][:2].tolist() != frontier.frame["n_estimators"][:2].tolist()
 
 
 class StoppedError(Exception):
@@ -65,12 +78,10 @@ class StoppedError(Exception):
 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, monkeypatch, rounds):
-    asked = []
-    ask = FrontierProposer.ask
+    left, ask = iter(range(rounds)), FrontierProposer.ask
 
     def ending(self, outcomes):
-        asked.append(len(outcomes))
-        if len(asked) > rounds:
+        if next(left, None) is None:
             raise StoppedError
         return ask(self, outcomes)
 
@@ -79,8 +90,7 @@ def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, mo
         with pytest.raises(StoppedError):
             search(max_fits=12, store=tmp_path)
     with Store.reading(tmp_path) as store:
-        fits = sum(trial.status == "done" for trial in store.trials)
-    assert 0 < fits < len(frontier.frame)
+        assert 0 < sum(trial.status == "done" for trial in store.trials) < len(frontier.frame)
     same(search(max_fits=12, store=tmp_path), frontier)
 
 
@@ -91,10 +101,9 @@ def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, mo
 )
 def test_a_store_of_another_search_is_refused(tmp_path_factory, other):
     place = tmp_path_factory.getbasetemp() / "three fits"
-    estimator = {"estimator": GaussianNB(), "space": None, "X": NUMBERS}
-    search(max_fits=3, store=place, **estimator)
+    search(max_fits=3, store=place, **WHOLE)
     with pytest.raises(ValueError, match="The store was made with"):
-        search(**({"max_fits": 3} | estimator | other), store=place)
+        search(**({"max_fits": 3} | WHOLE | other), store=place)
 
 
 @pytest.mark.parametrize("max_fits", [2, 3, 5])
@@ -118,10 +127,9 @@ def test_models_are_fitted_as_often_as_is_told(monkeypatch):
             return fit(self, task, *more, **named)
 
         monkeypatch.setattr(kind, "fit", counted)
-    asked = {"X": NUMBERS, "estimator": GaussianNB(), "space": None}
-    found = search(**asked, max_fits=9)
+    found = search(**WHOLE, max_fits=9)
     assert len(fits) == 2 == found.frame["cost"].sum() + 1
-    found = search(**asked, max_fits=14, students=True, lines=(0.8, 0.9))
+    found = search(**WHOLE, max_fits=14, students=True, lines=(0.8, 0.9))
     assert len(fits) - 2 == 14 == found.frame["cost"].sum() + 1
 
 
@@ -195,24 +203,20 @@ def test_what_is_proposed_by_hand():
 
 
 def test_equal_draws_are_one_model():
-    frame = search(max_fits=5, space={"n_estimators": 10, "num_leaves": [4, 6]}).frame
-    assert len(frame[["model", "n_estimators", "num_leaves"]].drop_duplicates()) == len(
-        frame[["n_estimators", "num_leaves"]].drop_duplicates()
-    )
-    assert search(max_fits=5, space={"n_estimators": 10}).frame["model"].eq(0).all()
+    frame = search(max_fits=5, space=SMALL | {"num_leaves": [4, 6]}).frame
+    parameters = ["n_estimators", "num_leaves"]
+    assert len(frame[["model", *parameters]].drop_duplicates()) == len(frame[parameters].drop_duplicates())
+    assert search(max_fits=5, space=SMALL).frame["model"].eq(0).all()
 
 
 def test_validation_rows_that_are_given_are_that_part(frontier):
     found = search(validation=tuple(FRESH), max_fits=4)
-    entries = [own for own in found.results.summary if own["part"] == "validation"]
-    assert sum(own["rows"] for own in entries) == 900
-    assert sum(own["positives"] for own in entries) == FRESH.y.sum()
+    entries = [entry for entry in found.results.summary if entry["part"] == "validation"]
+    assert sum(entry["rows"] for entry in entries) == 900 > len(rows_of(frontier, "validation"))
+    assert sum(entry["positives"] for entry in entries) == FRESH.y.sum()
     assert len(rows_of(found, "test")) == pytest.approx(N / 5, abs=4)
-    model = found.closest(0.8)
-    np.testing.assert_array_equal(model.score_rows(FRESH.X), known_to(model, found))
-    other = search(validation=(FRESH.X[["hobby", "height", "skill"]], FRESH.y, FRESH.sex), max_fits=4)
-    same(other, found)
-    assert len(rows_of(frontier, "validation")) < 900
+    closest_known(found, None, FRESH.X)
+    same(search(validation=(FRESH.X[["hobby", "height", "skill"]], FRESH.y, FRESH.sex), max_fits=4), found)
 
 
 @pytest.mark.parametrize(
@@ -279,14 +283,15 @@ def test_a_search_in_which_no_model_can_be_trained_says_why():
         search(X=gaps, estimator=GaussianNB(), space={}, max_fits=2)
 
 
-def test_a_search_without_a_store_writes_nothing_and_goes_along_as_a_whole(tmp_path, monkeypatch):
+def test_a_search_without_a_store_writes_nothing_and_goes_along_as_a_whole(plain, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = pickle.loads(pickle.dumps(search(max_fits=2)))
+    same(found, plain)
     assert len(found.results.scores(0, "validation")) == pytest.approx(N / 5, abs=4)
     again = found.results.remeasure(data=found._data)
     pd.testing.assert_frame_equal(again, found.frame.drop(columns="cost"), check_exact=True)
-    assert found.closest().metrics_["tpr"] in found.frame["validation_tpr"].tolist()
+    closest_known(found)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -300,9 +305,8 @@ def test_a_search_without_a_store_writes_nothing_and_goes_along_as_a_whole(tmp_p
     ],
     ids=["text", "the smaller", "booleans", "numbers"],
 )
-def test_labels_come_back(y, pos_label, labels):
+def test_labels_come_back(plain, y, pos_label, labels):
     found = search(y=y, pos_label=pos_label, max_fits=2)
-    plain = search(max_fits=2)
     columns = [name for name in plain.frame if name.startswith(("validation_", "test_"))]
     pd.testing.assert_frame_equal(found.frame[columns], plain.frame[columns], check_exact=True)
     model = found.closest()
@@ -311,17 +315,13 @@ def test_labels_come_back(y, pos_label, labels):
     assert type(model.classes_.tolist()[1]) is type(labels[1])
     decided = model.predict(APPLICANTS.X)
     assert set(decided) == set(labels)
-    expected = plain.closest().predict(APPLICANTS.X) == 1
-    np.testing.assert_array_equal(decided == labels[1], expected)
+    np.testing.assert_array_equal(decided == labels[1], plain.closest().predict(APPLICANTS.X) == 1)
 
 
 def test_arrays_without_names_are_known_by_position():
-    found = search(X=NUMBERS, max_fits=3)
-    model = found.closest()
+    model = closest_known(search(X=NUMBERS, max_fits=3), NUMBERS)
     assert not hasattr(model, "feature_names_in_")
     assert "2 columns without names" in model.card()
-    validation = rows_of(found, "validation")
-    np.testing.assert_array_equal(model.score_rows(NUMBERS[validation]), known_to(model, found))
 
 
 WORDS = make_column_transformer(
@@ -339,12 +339,8 @@ def test_missing_entries_and_categories_are_scored_as_they_were(tmp_path, estima
     X.loc[::7, "hobby"] = np.nan
     if estimator is None:
         X.loc[::5, "skill"] = np.nan
-    found = search(
-        X=X, estimator=estimator, space={"n_estimators": 10} if estimator is None else None, max_fits=4
-    )
-    model = found.closest()
-    validation = rows_of(found, "validation")
-    np.testing.assert_array_equal(model.score_rows(X.iloc[validation]), known_to(model, found))
+    space = SMALL if estimator is None else None
+    model = closest_known(search(X=X, estimator=estimator, space=space, max_fits=4), X)
     shuffled = X[["flag", "level", "height", "hobby", "skill"]]
     np.testing.assert_array_equal(model.score_rows(shuffled), model.score_rows(X))
     model.save(tmp_path / "model")
@@ -354,53 +350,54 @@ def test_missing_entries_and_categories_are_scored_as_they_were(tmp_path, estima
         loaded.score_rows(X.astype({"level": int}))
 
 
-def test_weights_count():
-    heavy = np.where(APPLICANTS.sex == "f", 3.0, 1.0)
-    found = search(sample_weight=heavy, max_fits=2)
-    assert not found.frame["validation_tpr"].equals(search(max_fits=2).frame["validation_tpr"])
-    plain, ones = search(max_fits=2).frame, search(sample_weight=np.ones(N), max_fits=2).frame
-    for name in ("validation_tpr", "validation_fpr_ratio", "test_tpr"):
-        np.testing.assert_array_equal(ones[name], plain[name])
+def test_weights_count(plain):
+    heavy = search(sample_weight=np.where(APPLICANTS.sex == "f", 3.0, 1.0), max_fits=2).frame
+    ones = search(sample_weight=np.ones(N), max_fits=2).frame
+    assert not heavy["validation_tpr"].equals(plain.frame["validation_tpr"])
+    measured = ["validation_tpr", "validation_fpr_ratio", "test_tpr"]
+    np.testing.assert_array_equal(ones[measured], plain.frame[measured])
 
 
 def test_rows_that_belong_together_stay_in_one_part():
     people = np.random.default_rng(0).integers(0, 700, N)
     found = search(groups=people, max_fits=3)
-    owners = [set(people[rows_of(found, part)]) for part in ("train", "validation", "test")]
-    assert sum(map(len, owners)) == len(set(people)) == len(set.union(*owners))
-    told = found._data.part("train").blocks
-    assert len(set(zip(told.tolist(), people[rows_of(found, "train")].tolist(), strict=True))) == len(
-        owners[0]
-    )
+    train, *others = owners = [set(people[rows_of(found, part)]) for part in ("train", "validation", "test")]
+    assert sum(map(len, owners)) == len(set(people)) == len(train.union(*others))
+    blocks = found._data.part("train").blocks.tolist()
+    assert len(set(zip(blocks, people[rows_of(found, "train")].tolist(), strict=True))) == len(train)
 
 
-@pytest.mark.parametrize("budget", [("selection_rate", 0.2), ("top_k", 100), ("threshold", 0.4)], ids=str)
-def test_other_budgets_of_decisions(budget):
+@pytest.mark.parametrize(
+    ("budget", "column"),
+    [
+        (("selection_rate", 0.2), "validation_selection_rate"),
+        (("top_k", 100), "validation_selected"),
+        (("threshold", 0.4), "validation_threshold"),
+    ],
+    ids=str,
+)
+def test_other_budgets_of_decisions(budget, column):
     found = search(budget=budget, max_fits=2)
-    kind, limit = budget
-    frame = found.frame
-    if kind == "threshold":
-        assert (frame["validation_threshold"] == limit).all()
-    elif kind == "top_k":
-        assert (frame["validation_selected"] <= limit).all()
-    else:
-        assert (frame["validation_selection_rate"] <= limit).all()
-    model = found.closest()
-    validation = rows_of(found, "validation")
+    assert (found.frame[column] <= budget[1]).all()
+    assert budget[0] != "threshold" or (found.frame[column] == budget[1]).all()
+    model, validation = found.closest(), rows_of(found, "validation")
     decided = model.predict(APPLICANTS.X.iloc[validation]) == 1
     assert model.metrics_["tpr"] == pytest.approx(decided[APPLICANTS.y[validation] == 1].mean())
 
 
+def shifts_of(frontier):
+    """By group, how the last point of a curve moves scores."""
+    model = model_of(frontier, frontier.frame.index[-1])
+    (negative,) = model.scorer.negative
+    return model, negative
+
+
 def test_several_groups_and_crossed_attributes():
-    rng = np.random.default_rng(1)
-    town = rng.choice(["a", "b", "c"], N)
+    town = np.random.default_rng(1).choice(["a", "b", "c"], N)
     X = APPLICANTS.X.assign(height=APPLICANTS.X["height"] + 2 * (town == "c"))
-    found = search(X=X, sex={"town": town}, max_fits=5)
-    assert [len(own) for own in model_of(found, found.frame.index[-1]).scorer.negative] == [3]
+    assert len(shifts_of(search(X=X, sex={"town": town}, max_fits=5))[1]) == 3
     crossed = search(X=X, sex={"sex": APPLICANTS.sex, "town": town}, max_fits=5)
-    assert [len(own) for own in model_of(crossed, crossed.frame.index[-1]).scorer.negative] == [6]
-    groups = {own["group"] for own in crossed.results.summary}
-    assert len(groups) == 6
+    assert len(shifts_of(crossed)[1]) == len({entry["group"] for entry in crossed.results.summary}) == 6
     assert "'sex' and 'town'" in crossed.closest().card()
 
 
@@ -408,34 +405,23 @@ def test_a_group_too_small_to_compare_is_left_alone():
     sex = np.where(np.arange(N) < 9, "x", APPLICANTS.sex)
     with pytest.warns(UserWarning, match="1 group has fewer than 30 rows"):
         found = search(sex=sex, max_fits=4)
-    model = model_of(found, found.frame.index[-1])
-    (moved,) = model.scorer.negative
-    assert len(moved) == 3
-    assert moved[2] == 0
+    model, shifts = shifts_of(found)
+    assert (len(shifts), shifts[2]) == (3, 0)
     assert model.facts_.left_out == ("x",)
 
 
-def test_other_estimators_with_a_space():
+def test_other_estimators_with_and_without_a_space():
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     space = {"logisticregression__C": {"log_uniform": [0.001, 10.0]}}
     found = search(X=NUMBERS, estimator=pipeline, space=space, max_fits=6)
-    frame = found.frame
-    assert frame["cost"].sum() <= 6
-    assert frame["logisticregression__C"].nunique() > 1
-    model = found.closest()
-    assert model.facts_.estimator == "Pipeline"
-    validation = rows_of(found, "validation")
-    np.testing.assert_array_equal(model.score_rows(NUMBERS[validation]), known_to(model, found))
+    assert found.frame["cost"].sum() <= 6
+    assert found.frame["logisticregression__C"].nunique() > 1
+    assert closest_known(found, NUMBERS).facts_.estimator == "Pipeline"
     trees = LGBMClassifier(n_estimators=12, num_leaves=5)
-    own = search(estimator=trees, space={"min_child_samples": {"log_uniform": [5, 100]}}, max_fits=6).frame
-    assert set(own["n_estimators"]) == {3, 12}
-    assert own.loc[own["n_estimators"] == 3, "cost"].eq(0.25).all()
-
-
-def test_an_estimator_without_a_space_is_trained_as_it_is():
+    frame = search(estimator=trees, space={"min_child_samples": {"log_uniform": [5, 100]}}, max_fits=6).frame
+    assert set(frame["n_estimators"]) == {3, 12}
+    assert frame.loc[frame["n_estimators"] == 3, "cost"].eq(0.25).all()
     found = search(X=NUMBERS, estimator=LogisticRegression(C=0.5), space=None, max_fits=4)
     assert found.frame["cost"].tolist() == [1, *[0] * (len(found.frame) - 1)]
-    assert found.frame["intervention"].tolist()[0] == "none"
     assert set(found.frame["intervention"][1:]) == {"aimed"}
-    assert model_of(found, 0).scorer.estimator.C == 0.5
-    assert model_of(found, 5).scorer.label.estimator.C == 0.5
+    assert model_of(found, 0).scorer.estimator.C == model_of(found, 5).scorer.label.estimator.C == 0.5

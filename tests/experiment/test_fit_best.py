@@ -12,21 +12,18 @@ from fado.experiment import Experiment, Results
 
 
 def value_table(tmp_path):
-    table = copy.deepcopy(TABLE)
-    table["data"] = {
-        "path": str(tmp_path / "data.parquet"),
-        "target": "y",
-        "protected": ["sex"],
-        "drop": ["sex"],
-    }
-    table["split"] = {"method": "random", "train": 0.5, "validation": 0.3, "test": 0.2}
-    table["valuation"] = {"bags": 5, "models": [{"n_estimators": 5}]}
-    table["interventions"] = {
-        "rps": False, "uar": {"alphas": [0.5]}, "aimed": {"lines": [0.7, 0.8]}, "group_thresholds": True,
+    path = tmp_path / "data.parquet"
+    table = copy.deepcopy(TABLE) | {
+        "data": {"path": str(path), "target": "y", "protected": ["sex"], "drop": ["sex"]},
+        "split": {"method": "random", "train": 0.5, "validation": 0.3, "test": 0.2},
+        "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
+        "interventions": {
+            "rps": False, "uar": {"alphas": [0.5]}, "aimed": {"lines": [0.7, 0.8]}, "group_thresholds": True,
+        },
     }  # fmt: skip
     table["models"]["count"] = 1
-    table["evaluation"] = {**table.get("evaluation", {}), "threshold": "validation"}
-    APPLICANTS.X.assign(y=APPLICANTS.y, sex=APPLICANTS.sex).to_parquet(tmp_path / "data.parquet")
+    table["evaluation"]["threshold"] = "validation"
+    APPLICANTS.X.assign(y=APPLICANTS.y, sex=APPLICANTS.sex).to_parquet(path)
     return table
 
 
@@ -51,22 +48,23 @@ def test_the_best_of_an_experiment_is_trained_again(mixed, line):
     assert best.classes_.tolist() == [0, 1]
 
 
+def of_one_intervention(results, name):
+    """The results as if nothing else had been done."""
+    only = copy.copy(results)
+    theirs = results.frame["intervention"] == name
+    assert theirs.any()
+    only.frame = results.frame.assign(status=results.frame["status"].where(theirs))
+    return only
+
+
 def test_values_are_read_again_for_a_model_that_needs_them(mixed):
-    only = copy.copy(mixed)
-    only.frame = mixed.frame.assign(status=mixed.frame["status"].where(mixed.frame["intervention"] == "UAR"))
-    best = only.fit_best("fpr_ratio", 0.01)
+    best = of_one_intervention(mixed, "UAR").fit_best("fpr_ratio", 0.01)
     assert best.facts_.intervention == "UAR"
     (row,) = np.flatnonzero(mixed.frame["intervention"] == "UAR")
     assert best.metrics_["tpr"] == mixed.frame["validation_tpr"][row]
     assert best.sample_weight_ is not None
-
-
-def test_thresholds_of_groups_are_never_chosen(mixed):
-    only = copy.copy(mixed)
-    theirs = mixed.frame["intervention"] == "group thresholds"
-    only.frame = mixed.frame.assign(status=mixed.frame["status"].where(theirs))
-    assert theirs.any()
-    assert only.fit_best("fpr_ratio", 0.01) is None
+    # thresholds of groups are never chosen
+    assert of_one_intervention(mixed, "group thresholds").fit_best("fpr_ratio", 0.01) is None
 
 
 def test_what_no_model_reached_is_none_and_bad_asks_are_refused(mixed):

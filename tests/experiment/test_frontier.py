@@ -48,39 +48,35 @@ def test_it_is_the_best_above_the_line(frontier, line):
     assert best.facts_.intervention == frame["intervention"][row].replace("none", "")
 
 
-def test_it_is_trained_again_to_the_same_model(frontier):
+def test_it_is_trained_again_to_the_same_model_and_measured_at_one_threshold(frontier, tmp_path):
     best = frontier.best(LINE)
     row = expected_row(frontier.frame, LINE)
     X, y, sex = part_of(frontier, "validation")
     scores = best.predict_proba(X)[:, 1]
     np.testing.assert_array_equal(scores, frontier.results.scores(row, "validation"))
     measured = evaluate(y, scores, sensitive_features=sex, max_fpr=0.1)
-    assert measured["tpr"] == best.metrics_["tpr"]
-    assert measured["fpr_ratio"] == best.metrics_["fpr_ratio"]
-    assert measured["threshold"] == best.threshold_
-
-
-def test_test_rows_are_validated_at_the_threshold_of_validation_rows(frontier):
-    best = frontier.best(LINE)
+    for name in ("tpr", "fpr_ratio", "threshold"):
+        assert measured[name] == best.metrics_[name]
     X, y, sex = part_of(frontier, "test")
     selected = best.predict(X) == 1
     told = best.facts_.measured["test"]
-    assert told["threshold"] == best.threshold_
+    assert told["threshold"] == best.threshold_ == best.metrics_["threshold"]
     assert told["tpr"] == pytest.approx(selected[y == 1].mean())
     rates = [selected[(y == 0) & (sex == group)].mean() for group in "fm"]
     assert told["fpr_ratio"] == pytest.approx(min(rates) / max(rates))
+    best.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), best.predict_proba(X))
+    assert loaded.predict(X).tolist() == best.predict(X).tolist()
+    assert repr(loaded.facts_) == repr(best.facts_)  # some figures are NaN
 
 
 def test_an_aimed_model_is_two_models_and_an_untouched_one_is_itself(frontier):
-    assert frontier.best(LINE).scorer.kind == "combined"
     assert frontier.best(LINE).sample_weight_ is None
-    frame = frontier.frame
-    untouched = frame[(frame["intervention"] == "none") & (frame["cost"] == 1)]
+    kinds = {"": "lightgbm", "aimed": "combined"}
+    assert frontier.best(LINE).scorer.kind == "combined"
     best = frontier.best(0.05)
-    if best.metrics_["tpr"] > untouched["validation_tpr"].max():
-        assert best.scorer.kind == "combined"
-    else:
-        assert best.scorer.kind == "lightgbm"
+    assert best.scorer.kind == kinds[best.facts_.intervention]
 
 
 def chosen(frontier, line, confidence):
@@ -140,30 +136,31 @@ def test_a_bound_is_shared_among_the_curves_and_not_among_their_points(frontier)
     assert row in passed
 
 
-def test_one_curve_needs_no_correction():
-    found = search(APPLICANTS, max_fits=2)
-    assert len(_curves(found.results, np.arange(len(found.frame)))) == 1
-    ratios = found.frame["validation_fpr_ratio"].to_numpy()
-    order = np.argsort(found.frame["demand"].fillna(-np.inf).to_numpy(), kind="stable")
+@pytest.fixture(scope="module")
+def single():
+    """A search of one model."""
+    return search(APPLICANTS, max_fits=2)
+
+
+def test_one_curve_needs_no_correction(single):
+    assert len(_curves(single.results, np.arange(len(single.frame)))) == 1
+    ratios, rates = (single.frame[f"validation_{name}"].to_numpy() for name in ("fpr_ratio", "tpr"))
+    order = np.argsort(single.frame["demand"].fillna(-np.inf).to_numpy(), kind="stable")
     passed = []
     for row in order[np.argmax(ratios[order]) :: -1]:
-        if bound_of(found, row, 0.9) < 0.5:
+        if bound_of(single, row, 0.9) < 0.5:
             break
-        passed.append(row)
-    rates = found.frame["validation_tpr"].to_numpy()
-    best = max(passed, key=lambda row: (rates[row], ratios[row]))
-    row = chosen(found, 0.5, 0.9).row
-    assert (rates[row], ratios[row]) == (rates[best], ratios[best])
+        passed.append((rates[row], ratios[row]))
+    row = chosen(single, 0.5, 0.9).row
+    assert (rates[row], ratios[row]) == max(passed)
 
 
-def test_what_nothing_reached_is_none_and_the_closest_says_why():
-    blind = search(APPLICANTS, max_fits=2)
-    assert blind.best(1.0) is None
-    closest = blind.closest(1.0)
-    highest = blind.frame["validation_fpr_ratio"].max()
+def test_what_nothing_reached_is_none_and_the_closest_says_why(single):
+    assert single.best(1.0) is None
+    closest, n = single.closest(1.0), len(single.frame)
+    highest = single.frame["validation_fpr_ratio"].max()
     assert not closest.reached_
     assert closest.metrics_["fpr_ratio"] == highest < 1
-    n = len(blind.frame)
     assert closest.facts_.why == f"The highest fpr_ratio of {n} models is {highest:.3f}."
     assert f"None of {n} models reached fpr_ratio of at least 1; this one" in closest.facts_.chosen
 
@@ -193,16 +190,10 @@ def test_the_card_says_what_was_tried(frontier):
         groups = [group for group in best.facts_.groups if group.part.startswith(part)]
         assert sum(group.rows for group in groups) == len(rows)
         assert sum(group.positives for group in groups) == APPLICANTS.y[rows].sum()
-
-
-def test_it_can_be_saved_and_loaded(frontier, tmp_path):
-    best = frontier.best(LINE)
-    best.save(tmp_path / "model")
-    loaded = load_model(tmp_path / "model")
-    X = part_of(frontier, "test")[0]
-    np.testing.assert_array_equal(loaded.predict_proba(X), best.predict_proba(X))
-    assert loaded.predict(X).tolist() == best.predict(X).tolist()
-    assert repr(loaded.facts_) == repr(best.facts_)  # some figures are NaN
+        assert sorted(group.group for group in groups) == ["f", "m"]
+    table = card.split("Data and groups")[1].split("##")[0]
+    cells = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert (cells[0], sorted(cells[2:])) == ("group", ["f", "m"])
 
 
 def test_where_no_model_can_be_compared_there_is_none():
@@ -212,8 +203,11 @@ def test_where_no_model_can_be_compared_there_is_none():
     assert found.closest(0.5) is None
 
 
-def test_the_landscape_opens_on_what_was_asked_for(tmp_path):
-    found = search(draw_applicants(1500, seed=0), max_fits=2, ratio="tpr_ratio")
+def test_the_landscape_is_drawn_and_opens_on_what_was_asked_for(tmp_path):
+    applicants = draw_applicants(1500, seed=0)
+    found = search(applicants, max_fits=2, ratio="tpr_ratio")
+    (points,) = (values for values in found.plot().to_dict()["datasets"].values() if len(values) > 1)
+    assert {"none", "aimed"} == {point["intervention"] for point in points}
     for at_least, line in ((None, 0.8), (0.9, 0.9), ({"tpr_ratio": 0.7}, 0.7)):
         found.report(tmp_path / "page.html", at_least)
         page = (tmp_path / "page.html").read_text()
@@ -222,24 +216,10 @@ def test_the_landscape_opens_on_what_was_asked_for(tmp_path):
         assert (content["points"]["views"][0]["ratio"], content["rule"]) == ("tpr_ratio", line)
         assert content["titles"][0] == "Ratio of true-positive rates"
         assert content["notes"] == []
-
-
-def test_a_landscape_of_several_lines_says_that_it_chooses_by_one(tmp_path):
-    lines = {"fpr_ratio": 0.8, "tpr_ratio": 0.75}
-    search(draw_applicants(1500, seed=0), max_fits=2, ratio=lines).report(tmp_path / "page.html")
-    told = (
-        "models that reach all of fpr_ratio 0.8 and tpr_ratio 0.75. This page selects by one ratio at a time"
-    )
+    found = search(applicants, max_fits=2, ratio={"fpr_ratio": 0.8, "tpr_ratio": 0.75})
+    found.report(tmp_path / "page.html")
+    told = "that reach all of fpr_ratio 0.8 and tpr_ratio 0.75. This page selects by one ratio at a time"
     assert told in (tmp_path / "page.html").read_text()
-
-
-def test_a_card_counts_every_group_once(frontier):
-    facts = frontier.best(LINE).facts_
-    assert len({(own.part, own.group) for own in facts.groups}) == len(facts.groups) == 6
-    table = frontier.best(LINE).card().split("Data and groups")[1].split("##")[0]
-    cells = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
-    assert cells[0] == "group"
-    assert sorted(cells[2:]) == ["f", "m"]
 
 
 def test_before_and_after_are_told_for_every_group(frontier):
@@ -310,7 +290,7 @@ def test_the_card_and_the_check_of_several_lines(two, tmp_path):
 
 
 def test_students_are_models_of_the_features_alone():
-    found = search(APPLICANTS, max_fits=16, students=True, lines=(0.6, 0.7), estimator=None)
+    found = search(APPLICANTS, max_fits=16, students=True, lines=(0.6, 0.7))
     students = found.frame[found.frame["intervention"] == "student"]
     assert students["at_least"].tolist() == [0.6, 0.7]
     assert found.frame["cost"].sum() + 1 <= 16
@@ -322,15 +302,17 @@ def test_students_are_models_of_the_features_alone():
         assert model.scorer.kind == "student"
 
 
-def test_students_of_several_ratios():
-    asked = {"max_fits": 15, "students": True, "lines": (0.6,)}
-    for ratio, lines in (
+@pytest.mark.parametrize(
+    ("ratio", "lines"),
+    [
         ("equalized_odds_ratio", "fpr_ratio=0.6, tpr_ratio=0.6"),
         ({"fpr_ratio": 0.5, "tpr_ratio": 0.7}, "fpr_ratio=0.5, tpr_ratio=0.7"),
         ("fpr_ratio=0.5, tpr_ratio=0.7", "fpr_ratio=0.5, tpr_ratio=0.7"),
-    ):
-        frame = search(APPLICANTS, ratio=ratio, **asked).frame
-        assert frame.loc[frame["intervention"] == "student", "ratio"].tolist() == [lines]
+    ],
+)
+def test_students_of_several_ratios(ratio, lines):
+    frame = search(APPLICANTS, ratio=ratio, max_fits=15, students=True, lines=(0.6,)).frame
+    assert frame.loc[frame["intervention"] == "student", "ratio"].tolist() == [lines]
 
 
 def test_test_rows_can_be_given():

@@ -75,46 +75,37 @@ def test_a_run_in_a_process_of_its_own_takes_them_along(tmp_path):
     assert one.chosen_on == "test"
 
 
-def test_other_rows_are_refused(tmp_path):
-    config = given_config()
-    for seed, message in ((0, None), (1, "The store was made with other data")):
-        X, y = rows(seed=seed)
-        data = data_from(read_problem(X, y, "sex"), parts(), config)
-        if message is None:
-            run_experiment(config, tmp_path, n_jobs=1, data=data)
-            continue
-        with pytest.raises(ValueError, match=message):
-            run_experiment(config, tmp_path, n_jobs=1, data=data)
-
-
-def test_kept_scores_are_measured_again_on_what_is_handed_over(tmp_path):
+def test_kept_scores_are_measured_again_on_what_is_handed_over_and_other_rows_are_refused(tmp_path):
     config = config_from(TABLE | {"evaluation": {"keep_scores": True}})
-    X, y = rows()
-    data = data_from(read_problem(X, y, "sex"), parts(), config)
+    data, other = (data_from(read_problem(*rows(seed=seed), "sex"), parts(), config) for seed in (0, 1))
     run_experiment(config, tmp_path, n_jobs=1, data=data)
     results = Results.load(tmp_path)
     pd.testing.assert_frame_equal(results.remeasure(data=data), results.frame, check_exact=True)
     with pytest.raises(ValueError, match=r"`data.given` means that the data are passed in Python"):
         results.remeasure()
+    with pytest.raises(ValueError, match="The store was made with other data"):
+        run_experiment(config, tmp_path, n_jobs=1, data=other)
 
 
-def test_what_does_not_go_together_is_told(tmp_path):
+@pytest.mark.parametrize(
+    ("problem", "given", "message"),
+    [
+        ({"sensitive_features": np.arange(900) % 2}, {}, "is \\['sex'\\], and the attributes given are"),
+        ({"y": np.arange(900) % 3}, {}, "The target 'y' must hold two labels, got 3"),
+        ({}, {"validation": []}, "The validation part has no rows: pass other rows for it"),
+        ({}, {"train": [1, 2, 3]}, "hold row 2 more than once: a row is in one part"),
+        ({}, {"train": [1, 900]}, "positions of the 900 rows, 0 to 899, got 900"),
+    ],
+)
+def test_what_does_not_go_together_is_told(problem, given, message):
     X, y = rows()
-    config = given_config()
-    with pytest.raises(
-        ValueError, match=r"`data.protected` is \['sex'\], and the attributes given are \['a'\]"
-    ):
-        data_from(read_problem(X, y, X["a"] > 0.5), parts(), config)
-    three = np.arange(900) % 3
-    with pytest.raises(ValueError, match="The target 'y' must hold two labels, got 3"):
-        data_from(read_problem(X, three, "sex"), parts(), config)
-    with pytest.raises(ValueError, match="The validation part has no rows: pass other rows for it"):
-        data_from(read_problem(X, y, "sex"), {"train": [0, 1, 2], "test": [3, 4]}, config)
-    with pytest.raises(ValueError, match="hold row 2 more than once: a row is in one part"):
-        data_from(read_problem(X, y, "sex"), {**parts(), "train": [1, 2, 3]}, config)
-    with pytest.raises(ValueError, match="positions of the 900 rows, 0 to 899, got 900"):
-        data_from(read_problem(X, y, "sex"), {**parts(), "train": [1, 900]}, config)
+    read = read_problem(**{"X": X, "y": y, "sensitive_features": "sex"} | problem)
+    with pytest.raises(ValueError, match=message):
+        data_from(read, parts() | given, given_config())
+
+
+def test_data_that_are_not_passed_and_other_splits_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"`data.given` means that the data are passed in Python"):
-        run_experiment(config, tmp_path, n_jobs=1)
+        run_experiment(given_config(), tmp_path, n_jobs=1)
     with pytest.raises(ValueError, match=r"`split.method` must be 'given', got 'random'"):
         config_from(TABLE | {"split": {"method": "random", "train": 0.5, "test": 0.5}})

@@ -16,6 +16,7 @@ from fado.metrics import evaluate
 from fado.tabular import Groups
 
 KEY = "0" * 32
+PARTS = ("train", "validation", "test")
 
 
 def people(n=4000, seed=0):
@@ -27,31 +28,29 @@ def people(n=4000, seed=0):
     score = rng.normal(size=n)
     label = rng.random(n) < 1 / (1 + np.exp(2 - score - (sex == "m") * 0.8 - (origin == "a") * 0.6))
     noise = rng.normal(size=n)
-    part = rng.choice(["train", "validation", "test"], p=[0.5, 0.25, 0.25], size=n)
+    part = rng.choice(PARTS, p=[0.5, 0.25, 0.25], size=n)
     part[:20] = ["validation"] * 5 + ["test"] * 5 + ["train"] * 10
     return pd.DataFrame(
         {"sex": sex, "origin": origin, "score": score, "noise": noise, "label": label, "part": part}
     )
 
 
-@pytest.fixture
-def config(tmp_path):
+def config_in(folder):
     """A configuration that reads such rows, to be changed at will."""
-    people().to_parquet(tmp_path / "people.parquet")
+    people().to_parquet(folder / "people.parquet")
     return {
-        "data": {"path": str(tmp_path / "people.parquet"), "target": "label", "protected": ["sex", "origin"]},
-        "split": {
-            "method": "column",
-            "column": "part",
-            "train": ["train"],
-            "validation": ["validation"],
-            "test": ["test"],
-        },
+        "data": {"path": str(folder / "people.parquet"), "target": "label", "protected": ["sex", "origin"]},
+        "split": {"method": "column", "column": "part"} | {part: [part] for part in PARTS},
         "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
         "interventions": {"rps": False, "uar": {"alphas": [0.5]}},
         "models": {"count": 2, "space": {"n_estimators": {"log_uniform": [5, 30]}, "num_leaves": 5}},
         "evaluation": {"threshold": "test"},
     }
+
+
+@pytest.fixture
+def config(tmp_path):
+    return config_in(tmp_path)
 
 
 def test_a_group_is_compared_if_no_part_has_few_rows_of_it():
@@ -62,15 +61,13 @@ def test_a_group_is_compared_if_no_part_has_few_rows_of_it():
     assert not few_rows([validation, test], 0).any()
 
 
-def measuring_of(codes, attributes, positive, *, left_out=None, bootstrap=0):
-    comparisons = [
-        ComparedGroups(
-            name,
-            Groups(own, names := tuple(f"{name}={code}" for code in range(own.max() + 1)), names),
-            np.zeros(own.max() + 1, dtype=bool) if left_out is None else left_out,
+def measuring_of(positive, bootstrap=0, **attributes):
+    comparisons = []
+    for name, codes in attributes.items():
+        names = tuple(f"{name}={code}" for code in range(codes.max() + 1))
+        comparisons.append(
+            ComparedGroups(name, Groups(codes, names, names), np.zeros(len(names), dtype=bool))
         )
-        for name, own in zip(attributes, codes, strict=True)
-    ]
     return Measuring(positive, None, comparisons, 0, EvaluationConfig(0.1, "test", bootstrap), 0)
 
 
@@ -80,7 +77,7 @@ def test_the_plain_ratio_is_the_least_of_all_attributes_with_its_interval():
     sex, origin = rng.integers(0, 2, n), rng.integers(0, 3, n)
     positive = rng.random(n) < 0.3
     scores = rng.random(n) + 0.5 * positive + 0.4 * (sex == 1) * ~positive + 0.3 * (origin == 2) * positive
-    metrics = measuring_of([sex, origin], ["sex", "origin"], positive, bootstrap=50).measure(scores, KEY)
+    metrics = measuring_of(positive, 50, sex=sex, origin=origin).measure(scores, KEY)
     for name, codes in (("sex", sex), ("origin", origin)):
         alone = evaluate(positive, scores, sensitive_features=codes, max_fpr=0.1)
         for ratio in ("fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"):
@@ -97,7 +94,7 @@ def test_a_ratio_that_one_attribute_lacks_is_undefined():
     positive = np.array([True, False, True, False, True, False])
     sex, origin = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 0])  # no negatives of origin 1
     scores = np.array([0.9, 0.8, 0.7, 0.3, 0.2, 0.1])
-    metrics = measuring_of([sex, origin], ["sex", "origin"], positive).measure(scores, KEY)
+    metrics = measuring_of(positive, sex=sex, origin=origin).measure(scores, KEY)
     assert np.isnan(metrics["test_fpr_ratio[origin]"])
     assert np.isnan(metrics["test_fpr_ratio"])
     assert not np.isnan(metrics["test_tpr_ratio"])
@@ -125,25 +122,19 @@ def test_ratios_are_those_of_the_groups_that_are_not_small(config):
     trainer = Trainer(data, experiment.config)
     scores = trainer.scores(Trial("none", parameters={"n_estimators": 10, "random_state": 0}))
     metrics = trainer._measuring.measure(scores, KEY)
-    frame = people()
-    for part, own in (
-        ("validation", scores[: Measuring.of(data, experiment.config).n_validation]),
-        ("test", scores),
-    ):
-        rows = np.flatnonzero(frame["part"] == part)
-        kept = frame["origin"].to_numpy()[rows] != "r"
-        threshold = metrics[f"{part}_threshold"]
+    n_validation = Measuring.of(data, experiment.config).n_validation
+    for part, found in (("validation", scores[:n_validation]), ("test", scores[n_validation:])):
+        rows = people().query("part == @part")
+        kept, y = rows["origin"] != "r", rows["label"].to_numpy()
         expected = evaluate(
-            data.positive[rows][kept],
-            own[-len(rows) :][kept],
-            sensitive_features=frame[["sex", "origin"]].iloc[rows][kept],
-            threshold=threshold,
+            y[kept],
+            found[kept],
+            sensitive_features=rows.loc[kept, ["sex", "origin"]],
+            threshold=metrics[f"{part}_threshold"],
         )
         for ratio in ("fpr_ratio", "fnr_ratio", "selection_rate_ratio"):
             assert metrics[f"{part}_{ratio}"] == pytest.approx(expected[ratio], abs=1e-12)
-        everybody = evaluate(
-            data.positive[rows], own[-len(rows) :], sensitive_features=frame["sex"].iloc[rows]
-        )
+        everybody = evaluate(y, found, sensitive_features=rows["sex"])
         assert metrics[f"{part}_tpr"] == everybody["tpr"]  # their rows still count
 
 
@@ -165,8 +156,7 @@ def test_what_is_left_out_is_kept_with_the_results_and_makes_other_data(config, 
 def test_a_size_that_leaves_nobody_out_makes_no_other_data(config):
     config["data"]["protected"] = "sex"
     fingerprints = set()
-    for size in (0, 30, 100):
-        config["data"]["min_group_size"] = size
+    for config["data"]["min_group_size"] in (0, 30, 100):
         fingerprints.add(read_data(Experiment(config).config).fingerprint())
     assert len(fingerprints) == 1
 
@@ -194,11 +184,13 @@ def test_only_compared_groups_count_against_too_many(config, tmp_path):
     assert (len(comparison.groups), (~comparison.left_out).sum()) == (60, 2)
 
 
-@pytest.fixture
-def each(config, tmp_path):
+@pytest.fixture(scope="module")
+def each(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("each")
+    config = config_in(folder)
     config["evaluation"] |= {"groups": "each", "bootstrap": 20}
     config["data"]["min_group_size"] = 0
-    return Experiment(config).run(tmp_path / "each", n_jobs=1)
+    return Experiment(config).run(folder / "store", n_jobs=1, isolated=False)
 
 
 def test_every_attribute_has_columns_of_its_own(each):
@@ -208,31 +200,32 @@ def test_every_attribute_has_columns_of_its_own(each):
             own = frame[[f"{part}_{ratio}[{name}]" for name in ("sex", "origin")]].to_numpy()
             np.testing.assert_array_equal(frame[f"{part}_{ratio}"], own.min(axis=1))
             assert frame[f"{part}_{ratio}[sex]_low"].notna().all()
-    assert each.attributes == ["sex", "origin"]
-    assert each.config.attributes == ("sex", "origin")
+    assert each.attributes == list(each.config.attributes) == ["sex", "origin"]
 
 
-def test_frontiers_and_choices_are_those_of_the_attribute_asked_for(each):
-    for attribute in (None, "sex", "origin"):
-        column = "test_fpr_ratio" if attribute is None else f"test_fpr_ratio[{attribute}]"
-        front = each.pareto("fpr_ratio", attribute=attribute)
-        best = each.frame[column].max()
-        assert front[column].max() == best
-        points = each.comparable_points("fpr_ratio", attribute=attribute)
-        np.testing.assert_array_equal(points[:, 1], each.frame[column])
-        title = each.plot("fpr_ratio", attribute=attribute).to_dict()["title"]
-        assert title.endswith("), on test rows" if attribute is None else f", {attribute}, on test rows")
-    line = float(each.frame["validation_fpr_ratio[sex]"].median())
-    chosen = each.select("fpr_ratio", line, attribute="sex")
-    assert (chosen["validation_fpr_ratio[sex]"] >= line).all()
+@pytest.mark.parametrize(
+    ("attribute", "column", "title"),
+    [
+        (None, "test_fpr_ratio", "), on test rows"),
+        ("sex", "test_fpr_ratio[sex]", ", sex, on test rows"),
+        ("origin", "test_fpr_ratio[origin]", ", origin, on test rows"),
+    ],
+)
+def test_frontiers_and_choices_are_those_of_the_attribute_asked_for(each, attribute, column, title):
+    assert each.pareto("fpr_ratio", attribute=attribute)[column].max() == each.frame[column].max()
+    points = each.comparable_points("fpr_ratio", attribute=attribute)
+    np.testing.assert_array_equal(points[:, 1], each.frame[column])
+    assert each.plot("fpr_ratio", attribute=attribute).to_dict()["title"].endswith(title)
+    chosen_on = column.replace("test", "validation")
+    line = float(each.frame[chosen_on].median())
+    assert (each.select("fpr_ratio", line, attribute=attribute)[chosen_on] >= line).all()
     with pytest.raises(ValueError, match="`attribute` must be 'sex' or 'origin', got 'race'"):
         each.pareto("fpr_ratio", attribute="race")
 
 
 def test_crossed_attributes_have_no_ratio_of_their_own(undisturbed):
-    with pytest.raises(
-        ValueError, match=r'attributes of this experiment are crossed: set `evaluation.groups = "each"'
-    ):
+    told = r'attributes of this experiment are crossed: set `evaluation.groups = "each"'
+    with pytest.raises(ValueError, match=told):
         undisturbed[1].pareto("fpr_ratio", attribute="sex")
 
 

@@ -41,22 +41,21 @@ def plug_in():
 @pytest.fixture
 def plugged(table):
     """The tiny experiment, with what was plugged in."""
-    table["interventions"] = {
-        "rps": False,
-        "every_second": {"offsets": [0, 1, 300]},
-        "uar": {"alphas": [0.5, 1.0], "utilities": ["linear", "least"]},
-    }
+    uar = {"alphas": [0.5, 1.0], "utilities": ["linear", "least"]}
+    table["interventions"] = {"rps": False, "every_second": {"offsets": [0, 1, 300]}, "uar": uar}
     return table
 
 
-def test_they_run_through_configuration_frame_and_report(registries, plugged, tmp_path):
+def test_they_run_through_configuration_frame_and_report_and_a_store_outlives_them(
+    registries, plugged, tmp_path
+):
     plug_in()
-    experiment = Experiment(plugged)
+    experiment = Experiment(copy.deepcopy(plugged))
     assert experiment.config.flat()["interventions.every_second.offsets"] == [0.0, 1.0, 300.0]
-    results = experiment.run(tmp_path / "store", n_jobs=2)
-    frame = results.frame
+    before = experiment.run(tmp_path / "store", n_jobs=2)
+    frame = before.frame
     assert (frame["status"] == "done").all()
-    assert results.interventions == ["none", "RW", "UAR", "every second"]
+    assert before.interventions == ["none", "RW", "UAR", "every second"]
     columns = list(frame.columns)
     assert columns[columns.index("model") - 1] == "offset"  # behind the settings of all others
     ours = frame[frame["intervention"] == "every second"]
@@ -68,25 +67,19 @@ def test_they_run_through_configuration_frame_and_report(registries, plugged, tm
     linear = frame[frame["utility"] == "linear"].set_index(["alpha", "model"])["test_threshold"]
     assert (least[1.0] == linear[1.0]).all()  # at alpha 1 only one value counts in either
     assert (least[0.5] != linear[0.5]).any()
-    results.report(tmp_path / "report.html")
-    text = (tmp_path / "report.html").read_text()
+    before.report(tmp_path / "before.html")
+    text = (tmp_path / "before.html").read_text()
     for told in ("every second", "offset 300", "interventions.every_second.offsets", "least"):
         assert told in text
-
-
-def test_a_store_shows_what_is_not_installed_any_more(registries, plugged, tmp_path):
-    plug_in()
-    before = Experiment(copy.deepcopy(plugged)).run(tmp_path / "store", n_jobs=1)
-    before.report(tmp_path / "before.html")
     assert before.lacking == []
     registries()
     told = f"made with the utility 'least'{HERE}; the intervention 'every_second'{HERE}, not registered here"
     with pytest.warns(UserWarning, match=told):
         results = Results.load(tmp_path / "store")
     assert results.interventions == ["none", "RW", "UAR", "every second"]
-    assert results.frame.equals(before.frame)
+    assert results.frame.equals(frame)
     results.report(tmp_path / "after.html")
-    assert (tmp_path / "after.html").read_text() == (tmp_path / "before.html").read_text()
+    assert (tmp_path / "after.html").read_text() == text
     del plugged["interventions"]["uar"]
     with pytest.raises(ValueError, match=r"`interventions.every_second` is not a key of the configuration"):
         Experiment(plugged)
@@ -121,7 +114,7 @@ def test_a_store_shows_the_values_of_a_valuator_that_is_not_here(registries, tab
         Experiment(table).run(tmp_path / "store")
 
 
-def test_an_intervention_that_is_not_asked_for_leaves_a_store_as_it_was(registries, table, tmp_path):
+def test_an_intervention_that_is_not_asked_for_leaves_a_store_as_it_was(table, tmp_path):
     table["interventions"] = {"rps": False, "rw": False}
     Experiment(copy.deepcopy(table)).run(tmp_path / "store", n_jobs=1)
     plug_in()
@@ -130,7 +123,7 @@ def test_an_intervention_that_is_not_asked_for_leaves_a_store_as_it_was(registri
     assert again["offset"].isna().all()
 
 
-def test_what_goes_wrong_in_an_intervention_is_told(registries, table, tmp_path):
+def test_what_goes_wrong_in_an_intervention_is_told(table, tmp_path):
     @register_intervention("made")
     class Made(BaseIntervention):
         def _choose(self, labels, groups, utilities, sample_weight, generator):
