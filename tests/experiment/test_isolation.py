@@ -1,7 +1,6 @@
 """Fits in processes of their own: crashes and hangs cost the work that they happen in and nothing else."""
 
 import importlib
-import os
 import subprocess
 import sys
 import threading
@@ -9,7 +8,6 @@ import threading
 import pandas as pd
 import pytest
 
-from fado._storage import InUseError, Lock
 from fado.execution import _processes
 from fado.experiment import Experiment
 from fado.experiment._training import Trainer
@@ -61,7 +59,7 @@ Trainer.scores = odd_scores
 
 
 @pytest.fixture
-def odd(tmp_path, table, monkeypatch, registries):
+def odd(tmp_path, table, monkeypatch):
     """A small experiment with an intervention, fits and values that go wrong on demand, in workers only."""
     (tmp_path / "odd_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
@@ -90,13 +88,26 @@ def status_of(results):
     return told.astype(object).where(told.notna(), None).T.to_dict("list")
 
 
-def test_work_that_crashes_is_set_aside_and_the_others_go_on(odd, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("what", "status", "error"),
+    [
+        ("fit fault", "failed", "The process crashed inside this fit 3 times; it was set aside."),
+        ("fit hang", "failed", "The fit did not end within `models.deadline`, 3 s, and was ended."),
+        ("set sleep", "no training set", "The training set was not made within `models.deadline`, 3 s; its"),
+    ],
+)
+def test_work_that_crashes_or_hangs_is_ended_and_the_others_go_on(
+    odd, tmp_path, monkeypatch, what, status, error
+):
+    if what != "fit fault":
+        odd["models"]["deadline"] = 3  # enough for the others on a busy machine
+        monkeypatch.setattr(_processes, "_LEAST_GRACE", 1.0)
     expected = run_right(odd, tmp_path / "right")
-    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "fit fault")
+    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, what)
     found = results.frame["intervention"] == "odd"
     (told,) = results.frame[found].to_dict("records")
-    assert told["status"] == "failed"
-    assert told["error"] == "The process crashed inside this fit 3 times; it was set aside."
+    assert told["status"] == status
+    assert told["error"].startswith(error)
     pd.testing.assert_frame_equal(results.frame[~found], expected[~found], check_exact=True)
 
 
@@ -108,25 +119,6 @@ def test_what_was_set_aside_can_be_tried_again(odd, tmp_path, monkeypatch):
     assert status_of(still)["odd"][0] == "no training set"  # and it has come to an end
     right = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "", n_jobs=1, retry_failed=True)
     pd.testing.assert_frame_equal(right.frame, expected, check_exact=True)
-
-
-@pytest.mark.parametrize(
-    ("what", "status", "error"),
-    [
-        ("fit hang", "failed", "The fit did not end within `models.deadline`, 3 s, and was ended."),
-        ("set sleep", "no training set", "The training set was not made within `models.deadline`, 3 s; its"),
-    ],
-)
-def test_work_that_hangs_is_ended_and_the_others_go_on(odd, tmp_path, monkeypatch, what, status, error):
-    odd["models"]["deadline"] = 3  # enough for the others on a busy machine
-    monkeypatch.setattr(_processes, "_LEAST_GRACE", 1.0)
-    expected = run_right(odd, tmp_path / "right")
-    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, what)
-    found = results.frame["intervention"] == "odd"
-    (told,) = results.frame[found].to_dict("records")
-    assert told["status"] == status
-    assert told["error"].startswith(error)
-    pd.testing.assert_frame_equal(results.frame[~found], expected[~found], check_exact=True)
 
 
 def test_values_that_crash_are_set_aside_and_what_needs_none_goes_on(odd, tmp_path, monkeypatch):
@@ -146,22 +138,12 @@ def test_an_isolated_run_gives_the_same_frame(undisturbed, table, tmp_path, monk
     pd.testing.assert_frame_equal(again.frame, undisturbed[1].frame, check_exact=True)
 
 
-def test_errors_of_workers_are_raised_here(odd, table, tmp_path, monkeypatch):
-    (tmp_path / "held").mkdir()
-    with (
-        Lock(tmp_path / "held" / "lock", "The store"),
-        pytest.raises(InUseError, match=f"in use by process {os.getpid()}"),
-    ):
-        Experiment(table).run(tmp_path / "held", isolated=True)
+def test_errors_and_warnings_of_workers_are_those_of_the_run(odd, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt) as caught:
         run_gone_wrong(odd, tmp_path / "s", monkeypatch, "values interrupt", n_jobs=1)
     assert "in go_wrong" in str(caught.value.__cause__)  # where in the worker
-
-
-def test_warnings_of_workers_are_given_here(odd, tmp_path, monkeypatch):
-    monkeypatch.setenv("FADO_TEST", "set warn")
     with pytest.warns(UserWarning, match="oddly made") as given:
-        Experiment(odd).run(tmp_path / "s", n_jobs=1, isolated=True)
+        run_gone_wrong(odd, tmp_path / "s", monkeypatch, "set warn", n_jobs=1)
     assert [warning.filename for warning in given] == [__file__]
 
 
@@ -181,7 +163,6 @@ def test_what_cannot_travel_is_run_here_with_a_warning(table, tmp_path):
 SCRIPT = """
 import sys
 import numpy as np
-from fado._storage import InUseError, Lock
 from fado.experiment import Experiment
 from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 print("main runs")
