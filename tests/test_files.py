@@ -76,35 +76,25 @@ def fail(code, *named):
     raise OSError(code, os.strerror(code), *named)
 
 
-def test_what_cannot_be_written_is_told_with_its_place_and_the_reason(tmp_path):
+@pytest.mark.parametrize(
+    ("code", "named", "reason"),
+    [
+        (errno.ENOSPC, [], r"No space left on device, .+ are free\): make"),
+        (errno.EIO, [], r"Input/output error\): fix that and run again\.$"),
+        (errno.EIO, ["other.csv"], r"'other\.csv': Input/output error\)"),  # that is read meanwhile
+        (errno.EACCES, None, r"Permission denied\): fix"),  # before anything is written
+    ],
+)
+def test_what_cannot_be_written_is_told_with_its_place_and_the_reason(
+    code, named, reason, tmp_path, monkeypatch
+):
     path = tmp_path / "out.txt"
-
-    def write(code, *named):
-        with replacing(path, "The report"):
-            fail(code, *named)
-
-    with pytest.raises(
-        WriteError, match=r"^The report cannot be .* \(No space left on device, .+ are free\): make"
-    ):
-        write(errno.ENOSPC)
-    with pytest.raises(WriteError) as caught:
-        write(errno.EIO)
-    put_right = "fix that and run again."
-    assert str(caught.value) == f"The report cannot be written to '{path}' (Input/output error): {put_right}"
-    with pytest.raises(WriteError, match=r"\('other\.csv': Input/output error\)"):  # that is read meanwhile
-        write(errno.EIO, "other.csv")
+    if named is None:
+        monkeypatch.setattr(type(tmp_path), "mkdir", lambda path, *_: fail(code, str(path)))
+    message = rf"^The report cannot be written to '{path}' \({reason}"
+    with pytest.raises(WriteError, match=message), replacing(path, "The report"):
+        fail(code, *named)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_place_that_nobody_may_write_to_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(type(tmp_path), "mkdir", lambda path, *_: fail(errno.EACCES, str(path)))
-    with (
-        pytest.raises(
-            WriteError, match=r"^The text cannot be written to '.*out\.txt' \(Permission denied\): fix"
-        ),
-        replacing(tmp_path / "out.txt", "The text"),
-    ):
-        pass
 
 
 def test_files_of_a_directory_are_told_by_the_place_that_they_will_have(tmp_path):

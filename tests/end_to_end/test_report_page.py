@@ -185,6 +185,7 @@ def luminance(colour):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_marks_stand_out_from_the_paper_and_alpha_is_told_by_lightness(browser, address, scheme):
+    browser.check_fit(address, 390, scheme)  # a phone
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     browser.open(address)
     paper = luminance(browser.evaluate("getComputedStyle(document.querySelector('.paper')).backgroundColor"))
@@ -348,11 +349,6 @@ def test_the_page_tells_all_as_text_and_stays_at_home(browser, address):
     assert "{{7*7}}" in text
     assert browser.evaluate("document.images.length") == 0
     assert browser.evaluate("document.scripts.length") == 2
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_sideways_scrolling_on_a_phone(browser, address, scheme):
-    browser.check_fit(address, 390, scheme)
 
 
 def written(frame, folder, *, groups="crossed", protected=("customer_age>=50",), validation=True):

@@ -102,8 +102,21 @@ def test_numbers_of_any_width_and_byte_order(dtype, form):
     assert variable_from(column).classes == (1, 3)
 
 
-def test_text_of_any_byte_order():
+def test_text_of_any_byte_order_memory_maps_and_large_numbers(tmp_path):
     assert column_from("c", np.array(["b", "a"], dtype=">U1")).levels == ("a", "b")
+    np.save(tmp_path / "y.npy", np.array([3, 1, 3]))
+    mapped = np.load(tmp_path / "y.npy", mmap_mode="r")
+    assert variable_from(one_column(mapped, "y")).labels.tolist() == [1, 0, 1]
+    assert column_from("c", pl.Series([1, 2**100], dtype=pl.Int128)).numbers().tolist() == [1, 2.0**100]
+    assert not variable_from(column_from("c", np.ma.masked_array([1, 2, 3]))).has_missing
+
+
+def test_categories_of_many_numbers_are_classes_still_and_nan_is_none():
+    variable = variable_from(column_from("c", pd.Series(np.arange(60) % 30, dtype="category")))
+    assert (variable.kind, variable.classes) == ("classes", tuple(range(30)))
+    column = column_from("c", pa.array([2.0, float("nan"), None, 1.0]).dictionary_encode())
+    codes, entries = column.encode()
+    assert (codes.tolist(), list(entries)) == ([1, -1, -1, 0], [1, 2])
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -151,17 +164,6 @@ def test_missing_entries_of_any_library(values, classes):
     assert variable.labels.tolist() == [1, 2, 0]
 
 
-def test_large_and_unmasked_numbers():
-    assert column_from("c", pl.Series([1, 2**100], dtype=pl.Int128)).numbers().tolist() == [1, 2.0**100]
-    assert not variable_from(column_from("c", np.ma.masked_array([1, 2, 3]))).has_missing
-
-
-def test_read_only_memory_maps(tmp_path):
-    np.save(tmp_path / "y.npy", np.array([3, 1, 3]))
-    mapped = np.load(tmp_path / "y.npy", mmap_mode="r")
-    assert variable_from(one_column(mapped, "y")).labels.tolist() == [1, 0, 1]
-
-
 @pytest.mark.parametrize(
     ("values", "classes"),
     [
@@ -180,19 +182,6 @@ def test_categories_of_numbers_keep_them_as_labels(values, classes):
     assert variable.classes == classes
     assert variable.labels.tolist() == ([0, 1, 0] if isinstance(classes[0], str) else [1, 0, 1])
     assert variable_from(column.take(np.array([1, 0]))).classes == classes
-
-
-def test_categories_of_many_numbers_are_classes_still():
-    variable = variable_from(column_from("c", pd.Series(np.arange(60) % 30, dtype="category")))
-    assert variable.kind == "classes"
-    assert variable.classes == tuple(range(30))
-
-
-def test_nan_is_no_category():
-    column = column_from("c", pa.array([2.0, float("nan"), None, 1.0]).dictionary_encode())
-    codes, entries = column.encode()
-    assert codes.tolist() == [1, -1, -1, 0]
-    assert list(entries) == [1, 2]
 
 
 @pytest.mark.parametrize(

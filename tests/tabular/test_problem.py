@@ -68,16 +68,13 @@ def test_the_positive_label(y, pos_label, positive):
     assert problem.labels.positive == positive
 
 
-def test_labels_beyond_two_are_whole():
+def test_labels_beyond_two_are_whole_and_kinds_are_chosen():
     assert labels_of(target_column([3, 1, 2], 3)).classes == (1, 2, 3)
     assert labels_of(target_column([0.5, 1.5, 0.5], 3)).classes == (0.5, 1.5)
     with pytest.raises(ValueError, match="`y` is continuous, and this needs classes"):
         labels_of(target_column([0.5, 1.5, 2.5], 3))
-
-
-def test_kinds():
-    given = np.arange(40) % 25
-    problem = read_problem(np.zeros((40, 1)), given, {"age": given})
+    ages = np.arange(40) % 25
+    problem = read_problem(np.zeros((40, 1)), ages, {"age": ages})
     assert [variable.kind for variable in problem.variables] == ["continuous", "continuous"]
     chosen = problem.with_kinds({"y": "classes", "age": "classes"})
     assert [variable.kind for variable in chosen.variables] == ["classes", "classes"]
@@ -119,16 +116,6 @@ def test_rows_with_the_same_labels_in_another_order_are_named(argument):
     several = {"age": [1, 2, 3], "sex": pd.Series(list("fmm"), list("prq"))}
     with pytest.warns(UserWarning, match=r"`sensitive_features\['sex'\]` has .*row 1 is 'q' in X"):
         read_problem(frame, **given | {"sensitive_features": several})
-
-
-PEOPLE = {"age": [1, 2, 3, 4], "sex": list("fmmf")}
-
-
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
-def test_attributes_by_name_from_every_library(library):
-    problem = read_problem(library(PEOPLE), Y, "sex")
-    assert problem.positions == (1,)
-    assert problem.groups.codes.tolist() == [0, 1, 1, 0]
 
 
 def test_features_are_noted_as_scikit_learn_does():
@@ -326,7 +313,7 @@ def test_protected_attributes_come_in_many_forms_with_names_or_without(given, na
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, str])
-def test_whole_numbers_name_columns_of_a_pandas_table(kind):
+def test_names_and_whole_numbers_name_columns(kind):
     table = Table.from_input(pd.DataFrame({0: [1, 2, 3], 1: ["a", "b", "a"]}))
     assert [position for _, position in protected_columns(kind(1), table)] == [1]
     assert [position for _, position in protected_columns([kind(1), kind(0)], table)] == [1, 0]
@@ -334,6 +321,10 @@ def test_whole_numbers_name_columns_of_a_pandas_table(kind):
     words = Table.from_input(pd.DataFrame({"a": [1, 2], "b": [3, 4]}))  # as many names as rows
     assert [position for _, position in protected_columns(["a", "b"], words)] == [0, 1]
     assert [position for _, position in protected_columns(["u", "v"], words)] == [None]
+    for library in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table):
+        people = library({"age": [1, 2, 3, 4], "sex": list("fmmf")})
+        problem = read_problem(people, Y, "sex")
+        assert (problem.positions, problem.groups.codes.tolist()) == ((1,), [0, 1, 1, 0])
     for matrix in (table, Table.from_input(X)):
         with pytest.raises(ValueError, match=r"names '?7'?, which is not a column of X"):
             protected_columns(kind(7), matrix)

@@ -190,17 +190,14 @@ def test_sparse_matrices_of_any_numbers_are_sparse_floats(form, dtype):
     assert table.take(np.array([1])).source.toarray().tolist() == [[1.0, 0.0]]
 
 
-@pytest.mark.parametrize("library", list(tables()))
-def test_a_slice_is_read_when_it_is_needed(library):
-    whole = Table.from_input(tables()[library])
-    for table in (whole, Table.of_columns(whole.columns)):
-        part = table.slice(1, 3)
-        assert (part.n_rows, part.names, part.is_named) == (2, whole.names, True)
-        np.testing.assert_array_equal(part.column(0).numbers(), [np.nan, 3.0])
-        assert list(part.column(3).to_pandas())[1] == "a"
-
-
-def test_slices_of_arrays_and_sparse_matrices():
+def test_a_slice_is_read_when_it_is_needed():
+    for library in tables().values():
+        whole = Table.from_input(library)
+        for table in (whole, Table.of_columns(whole.columns)):
+            part = table.slice(1, 3)
+            assert (part.n_rows, part.names, part.is_named) == (2, whole.names, True)
+            np.testing.assert_array_equal(part.column(0).numbers(), [np.nan, 3.0])
+            assert list(part.column(3).to_pandas())[1] == "a"
     numbers = np.arange(12.0).reshape(4, 3)
     for X in (numbers, scipy.sparse.csr_matrix(numbers)):
         part = Table.from_input(X).slice(1, 3)
@@ -269,11 +266,13 @@ def test_a_splitter_gives_its_folds(cv):
             np.testing.assert_array_equal(rows, np.sort(part))
 
 
-def test_pairs_are_positions_or_masks():
+def test_pairs_are_positions_or_masks_and_keep_groups_together():
     halves = [(np.flatnonzero(EVEN)[::-1], ~EVEN), ((~EVEN).tolist(), [0, 2, 4, 6, 8, 10])]
     for (train, validation), first in zip(read_folds(iter(halves), N), (0, 1), strict=True):
         np.testing.assert_array_equal(train, np.arange(first, N, 2))
         np.testing.assert_array_equal(validation, np.arange(1 - first, N, 2))
+    with pytest.raises(ValueError, match=r"^Fold 0 of `cv` trains on a row of the same entry of `groups` as"):
+        read_folds([([0, 1], [2, 3])], N, LABELS, BLOCKS)
 
 
 @pytest.mark.parametrize(
@@ -305,8 +304,3 @@ def test_pairs_are_positions_or_masks():
 def test_what_gives_no_folds(cv, error, sentence):
     with pytest.raises(error, match=f"^{sentence}"):
         read_folds(cv, N, LABELS)
-
-
-def test_a_fold_that_splits_a_group_is_refused():
-    with pytest.raises(ValueError, match=r"^Fold 0 of `cv` trains on a row of the same entry of `groups` as"):
-        read_folds([([0, 1], [2, 3])], N, LABELS, BLOCKS)

@@ -87,12 +87,9 @@ def test_what_no_model_can_learn_is_refused(values, kind, name, message):
         learnable(values, kind, name)
 
 
-def test_a_class_with_one_member_is_named():
+def test_a_class_with_one_member_is_named_and_encoding_alone_neither_refuses_nor_warns():
     with pytest.warns(UserWarning, match=r"'y' has a class with one member \('b'\)"):
         learnable(["a", "b", "a", "a", "c", "c"])
-
-
-def test_encoding_alone_neither_refuses_nor_warns():
     assert variable([1, 1, 1]).classes == (1,)
     assert variable([None, None]).classes == ("unknown",)
     assert variable([f"id{j}" for j in range(9)]).kind == "classes"
