@@ -379,7 +379,7 @@ def attribute_columns(values: Any, unknown: Any = None) -> list[Column]:
         is_named = name not in (None, "")
         column = one_column(values, "sensitive_features", str(name) if is_named else "z")
         columns = [replace(column, named=is_named)]
-    return [column.without(unknown) for column in columns]
+    return columns if unknown is None else [column.without(unknown) for column in columns]
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:
