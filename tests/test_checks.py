@@ -31,10 +31,6 @@ USES = {
 def test_large_seeds_and_generators_serve_everywhere(use, seed):
     first, second = (USES[use](seed(7) if callable(seed) else seed) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-
-
-def test_seeds_that_scikit_learn_takes_stay_as_they_are():
-    state = np.random.RandomState(0)
-    given = (None, state, 0, 2**32 - 1, np.int64(7))
-    assert [sklearn_seed(seed) for seed in given] == list(given)
+    given = (None, np.random.RandomState(0), 0, 2**32 - 1, np.int64(7))  # as scikit-learn takes them
+    assert [sklearn_seed(one) for one in given] == list(given)
     assert sklearn_seed(2**32 + 5) == 5

@@ -57,13 +57,7 @@ def test_a_second_process_is_refused_and_a_killed_ones_lock_is_taken_over(tmp_pa
     assert holder_of(path) == "another process"
 
 
-def test_a_network_file_system_is_warned_of(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "on_network", lambda path: True)
-    with pytest.warns(UserWarning, match="^The store is on a network file system"):
-        Lock(tmp_path / "lock", "The store").__enter__().__exit__()
-
-
-def test_a_link_is_no_lock_and_no_holder(tmp_path):
+def test_a_link_is_no_lock_and_no_holder_and_a_network_file_system_is_warned_of(tmp_path, monkeypatch):
     (tmp_path / "mine.txt").write_text("mine")
     (tmp_path / "lock").symlink_to(tmp_path / "mine.txt")
     with pytest.raises(ValueError, match=r"lock' is a link and not a lock file: delete it"):
@@ -72,3 +66,6 @@ def test_a_link_is_no_lock_and_no_holder(tmp_path):
     with Lock(tmp_path / "other", "The store"):
         pass
     assert (tmp_path / "mine.txt").read_text() == "mine"
+    monkeypatch.setattr(storage, "on_network", lambda path: True)
+    with pytest.warns(UserWarning, match="^The store is on a network file system"):
+        Lock(tmp_path / "far", "The store").__enter__().__exit__()

@@ -130,13 +130,10 @@ def test_a_page_is_one_document_that_names_nothing_to_load(template):
     assert not re.search(loading, page)
 
 
-def test_only_a_page_of_effects_has_the_script_that_draws_them():
+def test_only_a_page_of_effects_has_their_script_and_numbers_keep_six_digits():
     for more in ([], [{"name": "age", "effects": {}}]):
         page = render_page("explore.html", {"attributes": [{"name": "sex"}, *more]})
         assert ("function drawEffects" in page) is bool(more)
-
-
-def test_numbers_of_data_keep_six_digits_and_nan_is_refused():
     page = render_page("explore.html", {"numbers": [1 / 3, 1234567, None, True]})
     assert '{"numbers":[0.333333,1234567,null,true]}' in page
     with pytest.raises(ValueError, match="not JSON compliant"):

@@ -43,19 +43,18 @@ def test_page_and_notebook_come_from_the_source():
     nbformat.validate(nbformat.from_dict(NOTEBOOK))
     assert build.notebook(CELLS, OUTPUTS) == NOTEBOOK
     assert build.page(CELLS, OUTPUTS) == PAGE
+    outputs = [output for cell in OUTPUTS for output in cell if "image/png" not in output.get("data", {})]
+    assert str(ROOT) not in json.dumps(outputs)  # no folder of the machine
 
 
-def test_pictures_are_those_of_the_notebook():
+def test_pictures_are_those_of_the_notebook_and_say_what_they_show():
     found = build.pictures_of(CELLS, OUTPUTS)
     assert set(found) == {cell.picture for cell in CELLS if cell.picture}
     assert set(found) == {path.name for path in build.PICTURES.iterdir()}
     assert all((build.PICTURES / name).read_bytes() == picture for name, picture in found.items())
-
-
-def test_every_picture_says_what_it_shows():
     shown = PICTURE.findall(PAGE)
     assert len(shown) >= 6
-    assert {Path(path).name for _, path, _ in shown} == {cell.picture for cell in CELLS if cell.picture}
+    assert {Path(path).name for _, path, _ in shown} == set(found)
     for alternative, _, caption in shown:
         assert len(alternative.split()) >= 12
         assert len(caption.split()) >= 8
@@ -67,11 +66,6 @@ def test_every_section_says_what_was_learnt():
     for section in sections:
         assert section.rstrip().splitlines()[-1] != ""
         assert section.rstrip().rpartition("\n\n")[2].startswith("**What we learnt:**"), section[:30]
-
-
-def test_no_output_names_a_folder_of_the_machine():
-    outputs = [output for own in OUTPUTS for output in own]
-    assert str(ROOT) not in json.dumps([one for one in outputs if "image/png" not in one.get("data", {})])
 
 
 def numbers(table):
