@@ -1,7 +1,6 @@
 """Which columns the models of protected attributes must not see, and those that give them away together."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from tests.valuation.same import messages_of
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.datasets import make_account_fraud
@@ -36,10 +36,7 @@ def postcode_and_shop(n=N, seed=0):
 
 
 def warned(valuator, X, y, z):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        valuator.fit(X, y, sensitive_features=z)
-    return [str(warning.message) for warning in caught]
+    return messages_of(valuator.fit, X, y, sensitive_features=z)
 
 
 def out_of_bag(**settings):
@@ -124,14 +121,11 @@ def test_persons_stay_together_among_the_rows_that_confirm():
     rng = np.random.default_rng(0)
     person = np.repeat(np.arange(200), 10)
     X = rng.normal(size=(200, 3))[person] + 1e-6 * rng.normal(size=(2000, 3))
-    z = rng.integers(0, 2, 200)[person]
-    y = rng.integers(0, 2, 200)[person]
+    z, y = rng.integers(0, 2, 200)[person], rng.integers(0, 2, 200)[person]
     valuator = InBagEntropy(KNeighborsClassifier(1), random_state=0, n_jobs=1)
     with pytest.warns(UserWarning, match="almost certain about almost every row"):
         valuator.fit(X, y, sensitive_features={"z": z})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        valuator.fit(X, y, sensitive_features={"z": z}, groups=person)
+    assert messages_of(valuator.fit, X, y, sensitive_features={"z": z}, groups=person) == []
 
 
 def test_a_generated_fraud_table_gives_no_age_away():
@@ -140,22 +134,23 @@ def test_a_generated_fraud_table_gives_no_age_away():
     assert warned(out_of_bag(), X, frame["fraud_bool"], {"old": old}) == []
 
 
-def told(labels, agreement):
+@pytest.mark.parametrize(
+    ("labels", "agreement", "given_away"),
+    [
+        ([0, 1] * 50, 0.976, True),  # two rows differ with probability .5: a doubt of .025 is allowed
+        ([0, 1] * 50, 0.974, False),
+        ([0] * 90 + [1] * 10, 0.992, True),  # with probability .18: .009 is
+        ([0] * 90 + [1] * 10, 0.99, False),
+        ([0, 1] * 9, 1.0, False),  # 9 disagreements prove little
+        ([0, 1] * 10, 1.0, True),
+    ],
+    ids=range(6),
+)
+def test_the_rule_by_hand(labels, agreement, given_away):
     moments = Moments(len(labels) + 1)  # nobody scored the last row
     moments.add(np.arange(len(labels)), np.zeros(len(labels)), np.full(len(labels), agreement))
-    classes = tuple(range(max(labels) + 1))
-    return is_given_away(Variable("z", "classes", np.array([*labels, 0]), classes), moments)
-
-
-def test_the_rule_by_hand():
-    halves = [0, 1] * 50  # two rows differ with probability .5: a doubt of .025 is allowed
-    assert told(halves, 0.976)
-    assert not told(halves, 0.974)
-    tenth = [0] * 90 + [1] * 10  # with probability .18: .009 is
-    assert told(tenth, 0.992)
-    assert not told(tenth, 0.99)
-    assert not told([0, 1] * 9, 1.0)  # 9 disagreements prove little
-    assert told([0, 1] * 10, 1.0)
+    variable = Variable("z", "classes", np.array([*labels, 0]), (0, 1))
+    assert is_given_away(variable, moments) == given_away
 
 
 def test_numbers_are_never_given_away():

@@ -1,13 +1,18 @@
 """Rows that were not there: values worked by hand, and models asked one by one as an oracle."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
 from lightgbm import LGBMClassifier, LGBMRegressor
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from tests.valuation.same import assert_same
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.tabular import Table
@@ -30,13 +35,6 @@ X_NEW = X.iloc[::7].reset_index(drop=True).assign(a=lambda frame: frame["a"] + 0
 @pytest.fixture(scope="module")
 def valuator():
     return OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True).fit(X, Y, sensitive_features=Z)
-
-
-def assert_same(first, second):
-    assert first.fields == second.fields
-    for field in first.fields:
-        for name in first.variables:
-            np.testing.assert_array_equal(first.field(field, name), second.field(field, name))
 
 
 class Certain(ClassifierMixin, BaseEstimator):
@@ -82,13 +80,12 @@ def test_two_models_that_contradict_each_other_know_nothing_together():
     assert valuation.epistemic["y"].tolist() == [1.0, 0.0]
     assert valuation.counts["y"].tolist() == [2, 2]
     assert valuation.field("standard_error", "y").tolist() == [0.0, 0.0]
-
-
-def test_one_model_alone_has_no_epistemic_part():
-    valuation = in_bag(Certain(), COINS, HALVES).value(np.array([[0.5]]))
+    alone = in_bag(Certain(), COINS, HALVES)
+    valuation = alone.value(np.array([[0.5]]))
     assert valuation["y"].tolist() == [1.0]
-    assert np.isnan(valuation.epistemic["y"]).all()
-    assert np.isnan(valuation.standard_error["y"]).all()
+    assert np.isnan([*valuation.epistemic["y"], *valuation.standard_error["y"]]).all()
+    with pytest.raises(ValueError, match=r"of 'y' gave probabilities outside \[0, 1\] for 1 of 2 rows"):
+        alone.value(np.array([[1.0], [2.0]]))
 
 
 def test_models_that_saw_the_target_are_averaged_over_what_is_predicted():
@@ -128,24 +125,23 @@ def test_numbers_are_measured_as_when_the_models_were_fitted_and_clipped():
 
 
 def by_hand(valuator, X, y_codes=None):
-    """The mean entropies and epistemic parts, model by model."""
+    """The probabilities of every model of every variable, one model after the other."""
     table = Table.from_input(X)
     kept = {own.variable.name: own for own in valuator.models_.kept}
     found = {}
     for name, own in kept.items():
-        all_p = []
+        found[name] = []
         for model in own.models:
             if not model.scorer.sees_target:
                 p = model.scorer.score(table)
             elif y_codes is not None:
                 p = model.scorer.score(table, y_codes)
             else:
-                (p_y,) = [each.scorer.score(table) for each in kept["y"].models if each.bag == model.bag]
-                at = [model.scorer.score(table, np.full(table.n_rows, code)) for code in (0, 1)]
-                p = (p_y.T[0] * at[0].T + p_y.T[1] * at[1].T).T
-            all_p.append(p)
-        mean = np.mean([normalised_entropy(p) for p in all_p], axis=0)
-        found[name] = mean, normalised_entropy(np.mean(all_p, axis=0)) - mean
+                said = [each.scorer.score(table) for each in kept["y"].models if each.bag == model.bag]
+                likely = np.mean(said, axis=0)
+                at = [model.scorer.score(table, np.full(len(X), code)) for code in range(likely.shape[1])]
+                p = np.einsum("nc,cn...->n...", likely, at)
+            found[name].append(p)
     return found
 
 
@@ -153,8 +149,10 @@ def by_hand(valuator, X, y_codes=None):
 def test_values_are_those_of_a_loop_over_the_models(valuator, known):
     y = Y[::7] if known else None
     valuation = valuator.value(X_NEW, y)
-    for name, (mean, epistemic) in by_hand(valuator, X_NEW, (Y[::7] == "yes") * 1 if known else None).items():
+    for name, all_p in by_hand(valuator, X_NEW, (y == "yes") * 1 if known else None).items():
+        mean = np.mean([normalised_entropy(p) for p in all_p], axis=0)
         np.testing.assert_allclose(valuation[name], mean, rtol=1e-12, atol=1e-15)
+        epistemic = normalised_entropy(np.mean(all_p, axis=0)) - mean
         np.testing.assert_allclose(valuation.field("epistemic", name), epistemic, atol=1e-12)
     assert (valuation.epistemic >= 0).all(axis=None)
     assert valuation.values.std().min() > 0.001
@@ -183,16 +181,15 @@ def test_neither_workers_nor_parts_nor_orders_change_a_bit(valuator, labels, mon
 
 
 def test_tables_of_any_kind_get_the_same_values(valuator):
-    import polars as pl
-
-    expected = valuator.value(X_NEW)
-    arrow = pa.Table.from_pandas(X_NEW)
+    expected, arrow = valuator.value(X_NEW), pa.Table.from_pandas(X_NEW)
     for table in (arrow, pl.from_arrow(arrow), pl.from_arrow(arrow).lazy(), Table.from_input(X_NEW)):
         assert_same(valuator.value(table), expected)
     read = Table.of_columns(Table.from_input(X_NEW).columns)
     np.testing.assert_array_equal(
         valuator.models_.probabilities(read, "race"), valuator.models_.probabilities(X_NEW, "race")
     )
+    # categories that were not there are missing entries
+    assert_same(valuator.value(X_NEW.assign(town="Rome")), valuator.value(X_NEW.assign(town=None)))
 
 
 def test_sparse_matrices_and_plain_arrays_are_taken_by_position():
@@ -206,10 +203,6 @@ def test_sparse_matrices_and_plain_arrays_are_taken_by_position():
         ValueError, match="The table has 4 columns, and the model learnt from 6: give both the same"
     ):
         valuator.value(sparse[:, :4])
-
-
-def test_categories_that_were_not_there_are_missing_entries(valuator):
-    assert_same(valuator.value(X_NEW.assign(town="Rome")), valuator.value(X_NEW.assign(town=None)))
 
 
 def test_agreement_is_that_of_the_labels_that_are_given(valuator):
@@ -230,25 +223,18 @@ def test_agreement_is_that_of_the_labels_that_are_given(valuator):
 
 
 def test_missing_entries_are_a_group_where_the_models_learnt_one():
-    sex = SEX.astype(object)
-    sex[::3] = None
+    sex = np.where(np.arange(N) % 3 == 0, None, SEX)
     with pytest.warns(UserWarning, match="is unknown in 200 of 600 rows"):
         valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features={"sex": sex})
     found = valuator.value(X_NEW, sensitive_features={"sex": [None] * len(X_NEW)}).label_probability["sex"]
     np.testing.assert_allclose(found, valuator.models_.probabilities(X_NEW, "sex")[:, 2], rtol=1e-12)
 
 
-def test_attributes_without_names_are_matched_by_place():
-    valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features=SEX)
-    named = valuator.value(X_NEW, sensitive_features={"sex": SEX[::7]})
-    assert_same(named, valuator.value(X_NEW, sensitive_features=SEX[::7]))
-    assert named.label_probability["z"].notna().all()
-
-
-def test_labels_of_another_type_are_the_same_labels():
-    valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y == "yes")
-    given = Y[::7] == "yes"
-    assert_same(valuator.value(X_NEW, given), valuator.value(X_NEW, given.astype(int)))
+def test_attributes_without_names_go_by_place_and_labels_of_another_type_are_the_same():
+    valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y == "yes", sensitive_features=SEX)
+    named = valuator.value(X_NEW, Y[::7] == "yes", sensitive_features={"sex": SEX[::7]})
+    assert_same(named, valuator.value(X_NEW, (Y[::7] == "yes") * 1, sensitive_features=SEX[::7]))
+    assert named.label_probability.notna().all(axis=None)
 
 
 def test_text_for_an_attribute_of_numbers_is_no_new_group():
@@ -265,48 +251,32 @@ def test_text_for_an_attribute_of_numbers_is_no_new_group():
 def test_many_classes_and_classes_that_a_bag_lacks():
     y = np.array(["a", "b", "c"])[np.digitize(X["a"], [-0.5, 0.5])]
     y[0] = "rare"
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True)
     with pytest.warns(UserWarning, match="a class with one member"):
-        valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True).fit(
-            X, y, sensitive_features={"sex": SEX}
-        )
-    models = valuator.models_
+        models = valuator.fit(X, y, sensitive_features={"sex": SEX}).models_
     p = models.probabilities(X_NEW, "y")
     assert p.shape == (len(X_NEW), 4)
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     lacking = [own for own in models.kept[0].models if own.scorer.present == (0, 1, 2)]
     assert len(lacking) == 1  # the bag that left the only such row out
-    table = Table.from_input(X_NEW)
-    p_z = []
-    for own in models.kept[1].models:
-        (p_y,) = [each.scorer.score(table) for each in models.kept[0].models if each.bag == own.bag]
-        p_z.append(sum(p_y[:, [c]] * own.scorer.score(table, np.full(len(X_NEW), c)) for c in range(4)))
-    np.testing.assert_allclose(
-        models.probabilities(X_NEW, "sex")[:, 1], np.mean(p_z, axis=0)[:, 1], rtol=1e-12
-    )
+    expected = np.mean(by_hand(valuator, X_NEW)["sex"], axis=0)
+    np.testing.assert_allclose(models.probabilities(X_NEW, "sex")[:, 1], expected[:, 1], rtol=1e-12)
 
 
 def test_several_estimators_of_both_engines_are_all_asked():
-    numbers = X[["a", "b", "age"]]
     estimators = [LGBMClassifier(n_estimators=5), LogisticRegression(), LGBMRegressor(n_estimators=5)]
     valuator = OutOfBagEntropy(
         estimators, n_bags=5, random_state=0, keep_models=True, n_jobs=1, z_exclude={"age": ["age"]}
     )
-    valuator.fit(numbers, Y, sensitive_features={"sex": SEX, "age": X["age"]})
-    new = X_NEW[["a", "b", "age"]]
+    valuator.fit(X[["a", "b", "age"]], Y, sensitive_features={"sex": SEX, "age": X["age"]})
+    new, models = X_NEW[["a", "b", "age"]], valuator.models_
     valuation = valuator.value(new)
-    assert valuator.models_.n_models == {"y": 10, "sex": 10, "age": 5}
+    assert models.n_models == {"y": 10, "sex": 10, "age": 5}
     assert valuation.counts.iloc[0].tolist() == [10, 10, 5]
-    table, models = Table.from_input(new), valuator.models_
     assert [own.bag for own in models.kept[0].models] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    p_y = [own.scorer.score(table) for own in models.kept[0].models]
-    everything = []
-    for model in models.kept[1].models:
-        likely = np.mean(
-            [p for p, each in zip(p_y, models.kept[0].models, strict=True) if each.bag == model.bag], 0
-        )
-        at = [model.scorer.score(table, np.full(len(new), code)) for code in (0, 1)]
-        everything.append(normalised_entropy(likely[:, :1] * at[0] + likely[:, 1:] * at[1]))
-    np.testing.assert_allclose(valuation["sex"], np.mean(everything, axis=0), rtol=1e-12)
+    models_of_sex = by_hand(valuator, new)["sex"]
+    expected = np.mean([normalised_entropy(p) for p in models_of_sex], axis=0)
+    np.testing.assert_allclose(valuation["sex"], expected, rtol=1e-12)
     assert valuation["age"].min() >= 0.0
     np.testing.assert_array_equal(models.value(new, n_jobs=2)["sex"], valuation["sex"])
 
@@ -319,17 +289,12 @@ def test_the_result_says_what_it_is(valuator, tmp_path):
     assert all(scale.is_unit for scale in valuation.scales.values())
     assert "epistemic" in valuation.summary().columns
     assert "epistemic" not in valuator.valuation_.summary().columns
-    valuation.save(tmp_path / "new.parquet")
-    assert_same(Valuation.load(tmp_path / "new.parquet"), valuation)
-    valuation.save(tmp_path / "new.csv")
-    np.testing.assert_allclose(
-        Valuation.load(tmp_path / "new.csv").epistemic, valuation.epistemic, rtol=1e-12
-    )
+    for name in ("new.parquet", "new.csv"):
+        valuation.save(tmp_path / name)
+        assert_same(Valuation.load(tmp_path / name), valuation)
 
 
 def test_models_hold_no_rows_and_may_be_pickled(valuator):
-    import pickle
-
     content = pickle.dumps(valuator.models_)
     assert_same(pickle.loads(content).value(X_NEW), valuator.value(X_NEW))
     assert all(len(own.variable.labels) == 0 for own in valuator.models_.kept)
@@ -339,19 +304,12 @@ def test_models_hold_no_rows_and_may_be_pickled(valuator):
 
 
 def test_models_go_when_they_are_no_longer_wanted(valuator):
-    from sklearn.base import clone
-
     own = clone(valuator).fit(X, Y)
     assert own.models_.variables == ["y"]
     own.set_params(keep_models=False).fit(X, Y)
     assert not hasattr(own, "models_")
     with pytest.raises(ValueError, match="has kept no models for new rows: set `keep_models=True`"):
         own.value(X_NEW)
-
-
-def test_an_unfitted_valuator_says_so():
-    from sklearn.exceptions import NotFittedError
-
     with pytest.raises(NotFittedError):
         OutOfBagEntropy(keep_models=True).value(X_NEW)
 
@@ -394,11 +352,3 @@ def test_text_for_numbers_is_refused():
         valuator.models_.probabilities([[1.0]], "y")
     with pytest.raises(ValueError, match="learnt no variable 'z'"):
         valuator.models_.classes("z")
-
-
-def test_predictions_that_are_none_are_refused():
-    valuator = in_bag(Certain(), COINS, HALVES)
-    with pytest.raises(
-        ValueError, match=r"A model of 'y' gave probabilities outside \[0, 1\] for 1 of 2 rows"
-    ):
-        valuator.value(np.array([[1.0], [2.0]]))

@@ -13,6 +13,7 @@ import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
+from tests.valuation.same import assert_same
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado._storage import digest_of
@@ -40,12 +41,6 @@ def models():
 def saved(models, tmp_path):
     models.save(tmp_path / "models")
     return tmp_path / "models"
-
-
-def assert_same(first, second):
-    for field in first.fields:
-        for name in first.variables:
-            np.testing.assert_array_equal(first.field(field, name), second.field(field, name))
 
 
 def numbers_only(valuator, **given):

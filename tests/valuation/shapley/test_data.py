@@ -1,6 +1,6 @@
 import warnings
+from functools import cache
 from importlib.metadata import version
-from itertools import combinations
 from math import log
 
 import numpy as np
@@ -10,6 +10,8 @@ from lightgbm import LGBMClassifier
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.valuation.same import assert_same
+from tests.valuation.shapley.oracles import counted_out, distributional_weight
 from tests.valuation.shapley.test_semivalues import estimate
 
 from fado import DataShapley
@@ -36,6 +38,11 @@ def validation_of(n_rows=300, seed=1):
     return table(n_rows, seed)[:3]
 
 
+LABELLED = (*validation_of()[:2], None)
+X20, Y20, SEX20, _ = table(20)
+X12, Y12, *_ = table(12)
+
+
 def games_for(X, y, sex=None, validation=None, estimator=QUICK, goals=None, **given):
     goals = Goals("accuracy", "fpr_ratio", 0.2) if goals is None else goals
     problem = read_problem(X, y, sex, **given)
@@ -50,83 +57,45 @@ def valuation_of(X, y, sex=None, validation=None, **settings):
 
 def test_wrong_labels_are_worth_less():
     X, y, _, wrong = table(60, flipped=0.15)
-    valuation = valuation_of(X, y, validation=(*validation_of()[:2], None), max_fits=1500)
+    valuation = valuation_of(X, y, validation=LABELLED, max_fits=1500)
     assert valuation["y"][wrong].mean() < 0 < valuation["y"][~wrong].mean()
     assert valuation["y"][wrong].mean() < np.quantile(valuation["y"][~wrong], 0.2)
-
-
-SIX = (
-    np.array([[-2.0, 1], [-1, -1], [-0.2, 0], [0.3, 1], [1, 0], [2, -1]]),
-    np.array([0, 0, 1, 0, 1, 1]),
-    np.array(["f", "m", "f", "m", "f", "m"]),
-)
-
-
-def remembering(game):
-    """Give a game that trains once for every set."""
-    worths = {}
-
-    def remembered(members):
-        key = frozenset(map(int, members))
-        return worths[key] if key in worths else worths.setdefault(key, game(members))
-
-    return remembered
-
-
-def mean_added(game, player, others, m):
-    """What a player adds, by brute force: the mean over sizes below m of the mean over all sets."""
-    return np.mean(
-        [
-            np.mean(
-                [
-                    game(np.array([*members, player])) - game(np.array(members, dtype=int))
-                    for members in combinations(others, size)
-                ],
-                axis=0,
-            )
-            for size in range(m)
-        ],
-        axis=0,
-    )
-
-
-def columns_of(valuation):
-    return np.column_stack([valuation[name] for name in valuation.values])
 
 
 @pytest.mark.parametrize(
     ("semivalue", "m"), [("shapley", 6), (("distributional", 6), 6), (("distributional", 4), 4)]
 )
-def test_values_of_six_rows_equal_the_mean_over_all_sets(semivalue, m):
-    X, y, sex = SIX
-    validation = validation_of(100)
-    (game,) = games_for(X, y, sex, validation, LogisticRegression())
-    remembered = remembering(game)
-    exact = [mean_added(remembered, player, set(range(6)) - {player}, m) for player in range(6)]
+def test_values_of_six_rows_are_those_over_all_sets(semivalue, m):
+    X = np.array([[-2.0, 1], [-1, -1], [-0.2, 0], [0.3, 1], [1, 0], [2, -1]])
+    y, sex = np.array([0, 0, 1, 0, 1, 1]), np.array(list("fmfmfm"))
+    (game,) = games_for(X, y, sex, validation_of(100), LogisticRegression())
+    known = cache(lambda members: game(np.array(sorted(members), dtype=int)))
+
+    def remembered(members):
+        return known(frozenset(members.tolist()))
+
+    exact = counted_out(remembered, range(6), distributional_weight(6, m))
     moments = estimate(remembered, Walks(6, length=m), 6, 2000, seed=0)
     assert (np.abs(moments.mean - exact) <= 4 * moments.standard_error).all()
     assert moments.standard_error.max() < 0.05
     settings = {"estimator": LogisticRegression(), "semivalue": semivalue, "max_fits": 90}
-    valuation = valuation_of(X, y, sex, validation, **settings)
+    valuation = valuation_of(X, y, sex, validation_of(100), **settings)
     expected = estimate(remembered, Walks(6, length=m), 6, 10, seed=0).mean
-    np.testing.assert_allclose(columns_of(valuation), expected, atol=1e-12)
+    np.testing.assert_allclose(valuation.values, expected, atol=1e-12)
 
 
 def test_one_row_alone_adds_nothing():
     X, y, sex, _ = table(20)
     valuation = valuation_of(X, y, sex, validation_of(100), semivalue=("distributional", 1), max_fits=201)
-    np.testing.assert_array_equal(columns_of(valuation), 0)  # no model learns from one label
+    np.testing.assert_array_equal(valuation.values, 0)  # no model learns from one label
 
 
 def test_walks_of_all_rows_give_shapley_values_to_the_bit():
     X, y, sex, _ = table(110)  # more than are walked one by one
-    shapley, distributional = (
-        valuation_of(X, y, sex, validation_of(), semivalue=semivalue, max_fits=1000)
-        for semivalue in ("shapley", ("distributional", 110))
+    semivalues = "shapley", ("distributional", 110)
+    assert_same(
+        *(valuation_of(X, y, sex, validation_of(), semivalue=own, max_fits=1000) for own in semivalues)
     )
-    for field in ("values", "standard_error", "counts"):
-        for name in ("y", "z"):
-            np.testing.assert_array_equal(distributional.field(field, name), shapley.field(field, name))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +129,7 @@ def test_equal_rows_have_equal_values(semivalue):
     X, y, _, _ = table(20)
     X[7], y[7] = X[3], y[3]
     settings = {"semivalue": semivalue, "performance": "log_loss", "max_fits": 1500}
-    valuation = valuation_of(X, y, validation=(*validation_of()[:2], None), **settings)
+    valuation = valuation_of(X, y, validation=LABELLED, **settings)
     values, errors = valuation["y"], valuation.field("standard_error", "y")
     assert abs(values[3] - values[7]) < 4 * np.hypot(errors[3], errors[7])
 
@@ -183,12 +152,8 @@ def test_leave_one_out_values_are_exact():
     [(QUICK, "shapley", 200), (LogisticRegression(), "loo", 21), (QUICK, ("distributional", 8), 500)],
 )
 def test_no_number_of_workers_changes_a_bit(estimator, semivalue, max_fits):
-    X, y, _, _ = table(20)
     settings = {"estimator": estimator, "semivalue": semivalue, "max_fits": max_fits}
-    validation = (*validation_of()[:2], None)
-    one, two = (valuation_of(X, y, None, validation, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
-    for field in ("values", "standard_error", "counts"):
-        np.testing.assert_array_equal(one.field(field, "y"), two.field(field, "y"))
+    assert_same(*(valuation_of(X20, Y20, None, LABELLED, n_jobs=n_jobs, **settings) for n_jobs in (1, 2)))
 
 
 def test_without_a_validation_every_row_is_valued_in_four_folds_of_five():
@@ -222,9 +187,8 @@ def test_fewer_folds_where_a_label_is_rare():
 def test_rows_of_no_weight_have_no_value():
     X, y, _, _ = table(20)
     weight = np.where(np.arange(20) < 3, 0.0, 1.0)
-    validation = (*validation_of()[:2], None)
     valuator = DataShapley(QUICK, max_fits=200, random_state=0, n_jobs=1)
-    values = valuator.fit(X, y, sample_weight=weight, validation=validation).valuation_["y"]
+    values = valuator.fit(X, y, sample_weight=weight, validation=LABELLED).valuation_["y"]
     assert (values[:3] == 0).all()
     assert (values[3:] != 0).any()
 
@@ -255,36 +219,32 @@ def test_an_attributes_values_sum_to_what_all_rows_change():
 
 
 def test_a_run_ends_when_values_are_precise():
-    X, y, _, _ = table(12)
     valuator = DataShapley(QUICK, tolerance=0.5, max_fits=5000, random_state=0, n_jobs=1)
-    valuator.fit(X, y, validation=(*validation_of()[:2], None))
+    valuator.fit(X12, Y12, validation=LABELLED)
     assert valuator.precision_ <= 0.5
     assert valuator.n_fits_ < 5000
 
 
 def test_fits_that_end_before_values_are_precise_are_told():
-    X, y, _, _ = table(12)
-    validation = (*validation_of()[:2], None)
     valuator = DataShapley(QUICK, max_fits=111, random_state=0, n_jobs=1)
     with pytest.warns(UserWarning, match=r"^After \d+ fits the values are precise to 0\.\d+, not") as said:
-        valuator.fit(X, y, validation=validation)
+        valuator.fit(X12, Y12, validation=LABELLED)
     assert valuator.precision_ > 0.05
     needed = valuator.n_fits_ * (valuator.precision_ / 0.05) ** 2
     assert f"which takes about {float(f'{needed:.2g}'):,.0f} fits: raise `max_fits`" in str(said[0].message)
     never = DummyClassifier(strategy="constant", constant=0)
     with pytest.warns(UserWarning, match=r"are precise to inf, not yet to `tolerance=0.05`: raise"):
-        valuator.set_params(estimator=never).fit(X, y, validation=validation)
+        valuator.set_params(estimator=never).fit(X12, Y12, validation=LABELLED)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        valuator.set_params(estimator=QUICK, tolerance=0.9).fit(X, y, validation=validation)
-        valuator.set_params(tolerance=0.05, semivalue="loo").fit(X, y, validation=validation)
+        valuator.set_params(estimator=QUICK, tolerance=0.9).fit(X12, Y12, validation=LABELLED)
+        valuator.set_params(tolerance=0.05, semivalue="loo").fit(X12, Y12, validation=LABELLED)
 
 
 def test_a_run_goes_on_while_no_row_has_contributed():
-    X, y, _, _ = table(12)
     never = DummyClassifier(strategy="constant", constant=0)
     valuator = DataShapley(never, tolerance=0.5, max_fits=250, random_state=0, n_jobs=1)
-    valuator.fit(X, y, validation=(*validation_of()[:2], None))
+    valuator.fit(X12, Y12, validation=LABELLED)
     assert (valuator.valuation_["y"] == 0).all()
     assert valuator.precision_ == np.inf
     assert 250 - 10 * 11 < valuator.n_fits_ <= 250  # but for less than a batch, all fits were spent
@@ -325,27 +285,25 @@ def test_a_run_goes_on_while_no_row_has_contributed():
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):
-    X, y, sex, _ = table(20)
     with pytest.raises(error, match=message):
-        valuation_of(X, y, sex, validation_of(100), **settings)
+        valuation_of(X20, Y20, SEX20, validation_of(100), **settings)
 
 
-def test_bad_rows_are_refused():
-    X, y, _, _ = table(20)
-    with pytest.raises(ValueError, match="DataShapley needs a target of two classes, and `y` has 3"):
-        valuation_of(X, np.arange(20) % 3)
-    with pytest.raises(ValueError, match="`y` is continuous"):
-        valuation_of(np.tile(X, (2, 1)), np.linspace(0, 1, 40))
-    with pytest.raises(ValueError, match="only one class"):
-        valuation_of(X, np.ones(20))
-    with pytest.raises(ValueError, match="'sex' has only one group"):
-        valuation_of(X, y, {"sex": ["f"] * 20})
-    with pytest.raises(ValueError, match="each must have both labels: pass `validation`"):
-        valuation_of(X, np.arange(20) == 0)
-    with pytest.raises(ValueError, match="have only one label"):
-        valuation_of(X, y, None, (X, np.ones(20), None))
-    with pytest.raises(ValueError, match="tuple of three"):
-        valuation_of(X, y, None, (X, y))
+@pytest.mark.parametrize(
+    ("X", "y", "sex", "validation", "message"),
+    [
+        (X20, np.arange(20) % 3, None, None, "DataShapley needs a target of two classes, and `y` has 3"),
+        (np.tile(X20, (2, 1)), np.linspace(0, 1, 40), None, None, "`y` is continuous"),
+        (X20, np.ones(20), None, None, "only one class"),
+        (X20, Y20, {"sex": ["f"] * 20}, None, "'sex' has only one group"),
+        (X20, np.arange(20) == 0, None, None, "each must have both labels: pass `validation`"),
+        (X20, Y20, None, (X20, np.ones(20), None), "have only one label"),
+        (X20, Y20, None, (X20, Y20), "tuple of three"),
+    ],
+)
+def test_bad_rows_are_refused(X, y, sex, validation, message):
+    with pytest.raises(ValueError, match=message):
+        valuation_of(X, y, sex, validation)
 
 
 def test_an_estimator_that_cannot_learn_from_few_rows_is_named():
@@ -357,7 +315,7 @@ def test_an_estimator_that_cannot_learn_from_few_rows_is_named():
 
     X, y, _, _ = table(20)
     with pytest.raises(RuntimeError, match=r"Choosy failed on a set of \d rows: too few rows. .* few rows"):
-        valuation_of(X, y, None, (*validation_of()[:2], None), estimator=Choosy())
+        valuation_of(X, y, None, LABELLED, estimator=Choosy())
 
 
 def test_without_a_validation_sets_have_no_more_rows_than_are_outside_a_fold():

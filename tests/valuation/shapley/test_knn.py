@@ -1,14 +1,14 @@
 """The oracle is the definition: what a row adds to every set of others, counted out."""
 
 from functools import cache
-from itertools import combinations
-from math import comb
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.valuation.same import assert_same
+from tests.valuation.shapley.oracles import counted_out
 
 from fado import Valuation
 from fado.tabular import read_problem
@@ -34,19 +34,6 @@ def vote(order, members, payoffs, n_neighbors):
     """The payoffs of those members that are nearest, over K."""
     nearest = [row for row in order if row in members][:n_neighbors]
     return sum(payoffs[row] for row in nearest) / n_neighbors
-
-
-def counted_out(rows, worth):
-    """Shapley values of rows, by all their sets."""
-    known = {frozenset(s): worth(frozenset(s)) for k in range(len(rows) + 1) for s in combinations(rows, k)}
-    values = {}
-    for row in rows:
-        others = [members for members in known if row not in members]
-        values[row] = sum(
-            (known[members | {row}] - known[members]) / len(rows) / comb(len(rows) - 1, len(members))
-            for members in others
-        )
-    return np.array([values[row] for row in rows])
 
 
 def rates(degrees, y, z, fairness, weights):
@@ -85,7 +72,7 @@ def test_classes_are_valued_by_the_right_labels_among_the_nearest(n_neighbors, n
         )
 
     found = fit(n_neighbors, (VALIDATION_X, validated_y, None), y=y).valuation_
-    np.testing.assert_allclose(found["y"], counted_out(range(N), accuracy), atol=1e-12)
+    np.testing.assert_allclose(found["y"], counted_out(accuracy, range(N)), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_neighbors", NEIGHBORS)
@@ -100,14 +87,14 @@ def test_numbers_are_valued_by_how_near_they_come(n_neighbors):
 
     problem = read_problem(X, NUMBERS).with_kinds({"y": "continuous"})  # so few would be classes
     found = KNNShapley(n_neighbors).fit_problem(problem, read_problem(VALIDATION_X, validated_y)).valuation_
-    np.testing.assert_allclose(found["y"], counted_out(range(N), closeness), atol=1e-12)
+    np.testing.assert_allclose(found["y"], counted_out(closeness, range(N)), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_neighbors", NEIGHBORS)
 def test_the_recursion_counts_out_any_payoffs(n_neighbors):
     order = np.arange(N)
     found = shares(NUMBERS, rank_weights(N, n_neighbors))
-    worth = counted_out(range(N), lambda members: vote(order, members, NUMBERS, n_neighbors))
+    worth = counted_out(lambda members: vote(order, members, NUMBERS, n_neighbors), range(N))
     np.testing.assert_allclose(found, worth, atol=1e-12)
 
 
@@ -125,7 +112,9 @@ def test_attributes_are_valued_by_the_linear_change_of_a_ratio(n_neighbors, fair
     full = degrees(frozenset(range(N)))
     for name, z in (("two", VALIDATION_Z2), ("three", VALIDATION_Z3)):
         slope = slopes(full, VALIDATION_Y, z, fairness, np.ones(M))
-        by_sets = counted_out(range(N), lambda members, slope=slope: slope @ degrees(members))
+        by_sets = counted_out(
+            lambda members, slope=slope: slope @ degrees(frozenset(members.tolist())), range(N)
+        )
         np.testing.assert_allclose(found[name], by_sets, atol=1e-8)
         if n_neighbors < N:  # or all rows vote alike
             assert np.diff(np.sort(rates(full, VALIDATION_Y, z, fairness, np.ones(M)))).min() > 1e-3
@@ -154,8 +143,8 @@ def test_without_validation_every_row_is_validated_once_by_the_rows_of_other_bag
         def change(members, bag=bag):
             return sum(slope[j] * vote(orders[j], members, Y == 1, 2) for j in bag.tolist())
 
-        by_sets["y"][rest] += counted_out(rest, accuracy)
-        by_sets["z"][rest] += counted_out(rest, change)
+        by_sets["y"][rest] += counted_out(accuracy, rest)
+        by_sets["z"][rest] += counted_out(change, rest)
     for name, values in by_sets.items():
         np.testing.assert_allclose(fitted.valuation_[name], values, atol=1e-8)
     assert (fitted.valuation_.counts == 2).all(axis=None)
@@ -166,6 +155,17 @@ LARGE_X = LARGE.normal(size=(700, 4))
 LARGE_Y = (LARGE_X[:, 0] + LARGE.normal(size=700) > 0.5).astype(int)
 LARGE_Z = np.where(LARGE_X[:, 1] + LARGE.normal(size=700) > 0, "m", "f")
 LARGE_VALIDATION = (LARGE_X[400:], LARGE_Y[400:], LARGE_Z[400:])
+
+
+def large(X=LARGE_X, rows=slice(400), validation=LARGE_VALIDATION, **settings):
+    valuator = KNNShapley(random_state=0, **settings)
+    return valuator.fit(
+        X[rows], LARGE_Y[rows], sensitive_features=LARGE_Z[rows], validation=validation
+    ).valuation_
+
+
+def table_and_validation(X):
+    return X, slice(400), (X[400:], LARGE_Y[400:], LARGE_Z[400:])
 
 
 @pytest.mark.parametrize("n_neighbors", [3, 1000])
@@ -185,36 +185,20 @@ def test_values_add_up_to_the_metric(n_neighbors):
     assert found.valuation_["z"].sum() == pytest.approx(0.0, abs=1e-12)
 
 
-def test_the_number_of_threads_changes_no_bit():
-    for validation in (None, LARGE_VALIDATION):
-        one, two = (
-            KNNShapley(random_state=0, n_jobs=n_jobs)
-            .fit(LARGE_X[:400], LARGE_Y[:400], sensitive_features=LARGE_Z[:400], validation=validation)
-            .valuation_
-            for n_jobs in (1, 2)
-        )
-        for name in ("y", "z"):
-            np.testing.assert_array_equal(one[name], two[name])
+@pytest.mark.parametrize("validation", [None, LARGE_VALIDATION], ids=["bags", "validated"])
+def test_the_number_of_threads_changes_no_bit(validation):
+    assert_same(*(large(validation=validation, n_jobs=n_jobs) for n_jobs in (1, 2)))
 
 
 def test_rows_in_another_order_have_the_same_values():
     order = np.random.default_rng(2).permutation(400)
-    validation = LARGE_VALIDATION
-    plain = KNNShapley().fit(
-        LARGE_X[:400], LARGE_Y[:400], sensitive_features=LARGE_Z[:400], validation=validation
-    )
-    moved = KNNShapley().fit(
-        LARGE_X[order], LARGE_Y[order], sensitive_features=LARGE_Z[order], validation=validation
-    )
-    for name in ("y", "z"):
-        np.testing.assert_array_equal(moved.valuation_[name], plain.valuation_[name][order])
+    assert_same(large(rows=order), large()[order])
 
 
 def test_a_row_that_stands_twice_has_the_same_value_twice():
     twice = np.concatenate([np.arange(N), [3]])
-    found = (
-        KNNShapley(2).fit(X[twice], Y[twice], validation=(VALIDATION_X, VALIDATION_Y, None)).valuation_["y"]
-    )
+    valuator = KNNShapley(2).fit(X[twice], Y[twice], validation=(VALIDATION_X, VALIDATION_Y, None))
+    found = valuator.valuation_["y"]
     assert found[3] == pytest.approx(found[9], abs=1e-15)
     assert found[3] != pytest.approx(found[4], abs=1e-3)
 
@@ -258,30 +242,20 @@ def test_blocks_stay_together():
 
 def test_a_sparse_table_has_the_values_of_a_dense_one():
     dense = np.where(np.random.default_rng(3).random(LARGE_X.shape) < 0.5, LARGE_X, 0.0)
-    rows, validated = slice(400), slice(400, 700)
     dense[:, 3] = LARGE_X[:, 3]  # or zeros would tie
     by_dense, by_sparse = (
-        KNNShapley().fit(
-            make(dense[rows]), LARGE_Y[rows], validation=(make(dense[validated]), LARGE_Y[validated], None)
-        )
-        for make in (np.asarray, sparse.csr_matrix)
+        large(*table_and_validation(make(dense))) for make in (np.asarray, sparse.csr_matrix)
     )
-    np.testing.assert_allclose(by_sparse.valuation_["y"], by_dense.valuation_["y"], atol=1e-12)
+    np.testing.assert_allclose(by_sparse["y"], by_dense["y"], atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:Models will learn little")
 def test_a_level_of_its_own_for_every_row_changes_nothing():
     frame = pd.DataFrame(LARGE_X, columns=list("abcd"))
     named = frame.assign(name=[f"row {row}" for row in range(700)])
-    rows, validated = slice(400), slice(400, 700)
-    plain, with_names = (
-        KNNShapley()
-        .fit(own[rows], LARGE_Y[rows], validation=(own[validated], LARGE_Y[validated], None))
-        .valuation_
-        for own in (frame, named)
-    )
+    plain, with_names = (large(*table_and_validation(own)) for own in (frame, named))
     np.testing.assert_allclose(with_names["y"], plain["y"], atol=1e-12)
-    assert with_names.values.index.equals(named[rows].index)
+    assert with_names.values.index.equals(named[:400].index)
 
 
 def test_a_validated_class_that_no_valued_row_has_is_never_right():
@@ -295,10 +269,10 @@ def test_what_the_values_say_of_themselves(tmp_path):
     valuation = fit(2, (VALIDATION_X, VALIDATION_Y, VALIDATION_Z2), Z2).valuation_
     assert valuation.scales["y"].meaning == "effect of the row's weight on accuracy"
     assert valuation.scales["z"].meaning == "effect of the row's weight on fpr_ratio"
-    told = valuation.metadata
-    assert told["algorithm"] == "knn-shapley"
-    assert (told["n_neighbors"], told["performance"], told["fairness"]) == (2, "accuracy", "fpr_ratio")
-    assert "n_bags" not in told
+    said = valuation.metadata
+    assert said["algorithm"] == "knn-shapley"
+    assert (said["n_neighbors"], said["performance"], said["fairness"]) == (2, "accuracy", "fpr_ratio")
+    assert "n_bags" not in said
     assert fit(2, n_bags=4).valuation_.metadata["n_bags"] == 4
     assert (valuation.counts == 1).all(axis=None)
     valuation.save(tmp_path / "values.parquet")

@@ -1,10 +1,10 @@
-from itertools import combinations
 from math import comb
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import beta as beta_function
+from tests.valuation.shapley.oracles import counted_out, distributional_weight, shapley_weight
 
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
@@ -56,28 +56,6 @@ class RandomGame:
         return self.worths[int((1 << np.asarray(members, dtype=np.int64)).sum())]
 
 
-def brute_force(game, n_players, weight):
-    """Sum over all sets without a player of a size's weight times what the player adds."""
-    values = []
-    for player in range(n_players):
-        others = [own for own in range(n_players) if own != player]
-        total = 0.0
-        for size in range(n_players):
-            for members in combinations(others, size):
-                added = game(np.array([*members, player])) - game(np.array(members, dtype=int))
-                total = total + weight(size) * added
-        values.append(total)
-    return np.array(values)
-
-
-def shapley_weight(n_players):
-    return lambda size: 1 / n_players / comb(n_players - 1, size)
-
-
-def distributional_weight(n_players, m):
-    return lambda size: 1 / m / comb(n_players - 1, size) if size < m else 0.0
-
-
 def beta_weight(n_players, a, b):
     return lambda size: beta_function(size + b, n_players - 1 - size + a) / beta_function(a, b)
 
@@ -96,9 +74,9 @@ def assert_within_errors(moments, exact, most=4.5):
     ],
 )
 def test_walks_find_the_shapley_values_of_games_with_closed_forms(game, values):
-    exact = np.array(values)[:, None]
-    np.testing.assert_allclose(brute_force(game, len(values), shapley_weight(len(values))), exact, atol=1e-12)
-    moments = estimate(game, Walks(len(values)), len(values), 2000, seed=1)
+    exact, n_players = np.array(values)[:, None], len(values)
+    np.testing.assert_allclose(counted_out(game, range(n_players)), exact, atol=1e-12)
+    moments = estimate(game, Walks(n_players), n_players, 2000, seed=1)
     assert_within_errors(moments, exact)
     assert moments.standard_error.max() < 0.05
 
@@ -115,36 +93,37 @@ def test_walks_are_efficient_symmetric_and_fair_to_null_players():
     assert (moments.standard_error[5] == 0).all()
 
 
-@pytest.mark.parametrize("beta", [(1, 1), (16, 1), (1, 4), (2.5, 0.5)])
-def test_walks_find_shapley_and_beta_values_of_any_game(beta):
-    game = RandomGame(6)
-    exact = brute_force(game, 6, beta_weight(6, *beta))
-    assert_within_errors(estimate(game, Walks(6, beta=beta), 6, 1500, seed=2), exact)
-
-
-@pytest.mark.parametrize(("n_players", "m"), [(6, 2), (6, 3), (6, 4), (6, 5), (7, 3)])
-def test_walks_of_some_players_find_distributional_shapley_values(n_players, m):
+@pytest.mark.parametrize(
+    ("sampler", "n_players", "per_draw", "weight"),
+    [
+        *(
+            (Walks(6, beta=beta), 6, 6, beta_weight(6, *beta))
+            for beta in [(1, 1), (16, 1), (1, 4), (2.5, 0.5)]
+        ),
+        *(
+            (
+                Walks(n_players, length=m),
+                n_players,
+                -(-n_players // m) * m,
+                distributional_weight(n_players, m),
+            )
+            for n_players, m in [(6, 2), (6, 3), (6, 4), (6, 5), (6, 6), (7, 3)]
+        ),
+        (Subsets(7), 7, 7, lambda size: 0.5**6),  # Banzhaf
+    ],
+)
+def test_draws_find_the_semivalues_of_any_game(sampler, n_players, per_draw, weight):
     game = RandomGame(n_players)
-    moments = estimate(game, Walks(n_players, length=m), n_players, 1500, seed=2)
-    assert_within_errors(moments, brute_force(game, n_players, distributional_weight(n_players, m)))
-    assert (moments.count >= 1500).all()
-    assert moments.count.sum() == 1500 * -(-n_players // m) * m
-
-
-def test_walks_of_all_players_find_shapley_values():
-    game = RandomGame(6)
-    whole, cut = (estimate(game, Walks(6, length=length), 6, 50, seed=2) for length in (None, 6))
-    np.testing.assert_array_equal(cut.mean, whole.mean)
-    np.testing.assert_allclose(
-        brute_force(game, 6, distributional_weight(6, 6)), brute_force(game, 6, shapley_weight(6))
-    )
+    moments = estimate(game, sampler, n_players, 2000, seed=2)
+    assert_within_errors(moments, counted_out(game, range(n_players), weight))
+    assert (moments.count >= 2000).all()
+    assert moments.count.sum() == 2000 * per_draw
 
 
 def test_walks_of_one_player_find_what_it_is_worth_alone():
     game = RandomGame(5)
     moments = estimate(game, Walks(5, length=1), 5, 10, seed=0)
-    alone = [game(np.array([player])) - game(np.arange(0)) for player in range(5)]
-    np.testing.assert_allclose(moments.mean, alone, rtol=1e-12)
+    np.testing.assert_allclose(moments.mean, counted_out(game, range(5), lambda size: size == 0), rtol=1e-12)
     np.testing.assert_allclose(moments.standard_error, 0, atol=1e-12)
 
 
@@ -172,7 +151,7 @@ def test_equal_players_have_equal_distributional_values():
     values, errors = moments.mean.ravel(), moments.standard_error.ravel()
     assert abs(values[1] - values[2]) < 4 * np.hypot(errors[1], errors[2])
     # The first strip adds 1 to none. The last adds 5, or 3 or 4 to one other, and 3 to any two.
-    assert_within_errors(moments, brute_force(airport, 4, distributional_weight(4, 3)))
+    assert_within_errors(moments, counted_out(airport, range(4), distributional_weight(4, 3)))
     assert values[0] == pytest.approx(1 / 3, abs=4 * errors[0])
     assert values[3] == pytest.approx((5 + (4 + 3 + 3) / 3 + 3) / 3, abs=4 * errors[3])
 
@@ -190,20 +169,10 @@ def test_walks_tell_of_every_player_and_of_none_twice(n_players, length):
         np.testing.assert_array_equal(worths[:, :, 0], np.tile(np.arange(length + 1), (len(walks), 1)))
 
 
-def test_subsets_find_banzhaf_values():
-    game = RandomGame(7)
-    exact = brute_force(game, 7, lambda size: 0.5**6)
-    moments = estimate(game, Subsets(7), 7, 2000, seed=3)
-    assert_within_errors(moments, exact)
-    assert (moments.count == 2000).all()
-
-
 def test_leave_one_out_is_exact():
     game = RandomGame(5)
     moments = estimate(game, LeaveOneOut(5), 5, 5, seed=0)
-    everyone = np.arange(5)
-    expected = [game(everyone) - game(np.delete(everyone, player)) for player in everyone]
-    np.testing.assert_array_equal(moments.mean, expected)
+    np.testing.assert_array_equal(moments.mean, counted_out(game, range(5), lambda size: size == 4))
     assert (moments.count == 1).all()
     assert np.isnan(moments.standard_error).all()
 
@@ -245,23 +214,16 @@ def test_steps_of_several_players_are_efficient_in_any_game(n_steps):
     np.testing.assert_allclose(moments.mean.sum(axis=0), game(np.arange(9)) - game(np.arange(0)))
 
 
-def test_a_walk_ends_once_worths_stay_close_to_the_full_one():
+@pytest.mark.parametrize(
+    ("truncation", "still_moves", "expected"), [(0.01, False, 14), (0.01, True, 49), (0.0, False, 49)]
+)
+def test_a_walk_ends_once_all_worths_stay_close_to_the_full_ones(truncation, still_moves, expected):
     def saturated(members):
-        return np.array([min(len(members), 10) / 10])
+        return np.array([min(len(members), 10) / 10, len(members) / 50 if still_moves else 1.0])
 
-    worths, n_fits = Walks(50, truncation=0.01).evaluate(saturated, np.arange(50))
-    assert n_fits == 14  # the tenth to fourteenth are alike
-    np.testing.assert_array_equal(worths[0, 10:], np.ones((41, 1)))
-    _, all_fits = Walks(50).evaluate(saturated, np.arange(50))
-    assert all_fits == 49
-
-
-def test_a_walk_goes_on_while_one_of_several_worths_moves():
-    def half_saturated(members):
-        return np.array([min(len(members), 10) / 10, len(members) / 50])
-
-    _, n_fits = Walks(50, truncation=0.01).evaluate(half_saturated, np.arange(50))
-    assert n_fits == 49
+    worths, n_fits = Walks(50, truncation=truncation).evaluate(saturated, np.arange(50))
+    assert n_fits == expected  # the tenth to fourteenth are alike
+    np.testing.assert_array_equal(worths[0, 10:, 0], np.ones(41))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +237,7 @@ def test_a_walk_goes_on_while_one_of_several_worths_moves():
 )
 def test_standard_errors_cover_the_exact_values(sampler, weight):
     game = RandomGame(6)
-    exact = brute_force(game, 6, weight)
+    exact = counted_out(game, range(6), weight)
     if sampler.batch == 20:  # steps change the target a little: take the mean of a long run
         exact = estimate(game, sampler, 6, 6000, seed=99).mean
     runs = [estimate(game, sampler, 6, 100, seed=seed) for seed in range(40)]
@@ -297,13 +259,8 @@ def test_moments_are_those_of_numpy():
 def test_precision_is_that_of_the_worst_worth():
     mean = np.column_stack([np.linspace(0, 1, 101), np.linspace(0, 2, 101), np.linspace(0, 3, 101)])
     error = np.column_stack([np.full(101, 0.09), np.full(101, 0.09), np.zeros(101)])  # the last is exact
-    moments = SimpleNamespace(mean=mean, standard_error=error)
-    assert precision_of(moments) == pytest.approx(0.1)
-
-
-def test_contributions_of_nothing_tell_nothing_of_the_precision():
-    mean, error = np.zeros((101, 2)), np.zeros((101, 2))
-    mean[:, 0], error[:, 0] = np.linspace(0, 1, 101), 0.09
+    assert precision_of(SimpleNamespace(mean=mean, standard_error=error)) == pytest.approx(0.1)
+    mean[:, 1] = error[:, 1] = 0.0  # contributions of nothing tell nothing
     assert precision_of(SimpleNamespace(mean=mean, standard_error=error)) == np.inf
 
 
