@@ -5,14 +5,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import logit
 
-from fado.aim._curve import (
-    Coefficients,
-    Dual,
-    Limit,
-    Rows,
-    decision_scores,
-    expected_rates,
-)
+from fado.aim._curve import Coefficients, Dual, Limit, Rows, decision_scores, expected_rates
 from fado.metrics import RATIOS, Budget
 
 N = 3_000
@@ -109,16 +102,6 @@ def test_a_group_that_is_known_for_sure_gets_a_threshold_of_its_own():
     assert second > 0.5 + first
     moved = logit(decision_scores(rows, coefficients)) - logit(rows.scores)
     np.testing.assert_allclose(moved, np.where(sure[:, 1], -second, -first), rtol=1e-9)
-
-
-def test_rates_that_models_expect_too_low_are_corrected():
-    rows, limit = known(2), Limit(0, "fpr_ratio", (0, 1))
-    plain, corrected = (
-        Dual(rows, [limit], FPR, N).solve([0.9], [own]) for own in (np.ones(2), np.array([1.0, 1.5]))
-    )
-    rates = expected_rates(rows.masses(limit), decide(rows, corrected, 0.1), of_selected=True)
-    assert rates[0] / (1.5 * rates[1]) == pytest.approx(0.9, abs=0.02)
-    assert corrected.negative[0][1] > plain.negative[0][1]
 
 
 def test_a_price_instead_of_a_budget():
