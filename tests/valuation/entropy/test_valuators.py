@@ -7,11 +7,13 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.valuation.same import assert_same
 
 import fado
 from fado import InBagEntropy, OutOfBagEntropy
@@ -53,14 +55,9 @@ def test_out_of_bag_values_by_hand():
 
 
 def test_the_value_is_the_mean_of_entropies_not_the_entropy_of_the_mean():
-    y = np.array([0, 1] * 10)
-    sure_of_0 = DummyClassifier(strategy="constant", constant=0)
-    sure_of_1 = DummyClassifier(strategy="constant", constant=1)
-    valuation = (
-        OutOfBagEntropy([sure_of_0, sure_of_1], n_bags=5, random_state=0, n_jobs=1)
-        .fit(np.zeros((20, 1)), y)
-        .valuation_
-    )
+    sure = [DummyClassifier(strategy="constant", constant=label) for label in (0, 1)]
+    valuator = OutOfBagEntropy(sure, n_bags=5, random_state=0, n_jobs=1)
+    valuation = valuator.fit(np.zeros((20, 1)), [0, 1] * 10).valuation_
     assert (valuation["y"] == 0).all()
     np.testing.assert_allclose(valuation.label_probability["y"], 0.5)
 
@@ -91,16 +88,12 @@ def test_continuous_out_of_bag_values_use_the_mean_of_the_rows_seen():
 
 def test_continuous_agreement_by_hand():
     y = np.arange(30.0)
-    valuation = (
-        InBagEntropy(DummyRegressor(strategy="constant", constant=0.0)).fit(np.zeros((30, 1)), y).valuation_
-    )
+    model = DummyRegressor(strategy="constant", constant=0.0)
+    valuation = InBagEntropy(model).fit(np.zeros((30, 1)), y).valuation_
     np.testing.assert_allclose(valuation.label_probability["y"], 1 - y / 29, atol=1e-12)
     np.testing.assert_allclose(valuation["y"], 0.0, atol=1e-12)
-
-
-def test_a_model_that_learns_nothing_of_a_number_values_every_row_highest():
-    y = RNG.normal(size=50)
-    valuation = InBagEntropy(DummyRegressor()).fit(np.zeros((50, 1)), y).valuation_
+    # a model that learns nothing of a number values every row highest
+    valuation = InBagEntropy(DummyRegressor()).fit(np.zeros((50, 1)), RNG.normal(size=50)).valuation_
     np.testing.assert_array_equal(valuation["y"], 1.0)
 
 
@@ -132,18 +125,15 @@ def test_a_hidden_copy_of_z_is_found_left_out_and_named():
     assert valuator.valuation_["z"].mean() > 0.7
 
 
-def test_columns_named_by_hand_are_left_out_without_a_warning():
+@pytest.mark.parametrize(
+    ("z_exclude", "of_coin"),
+    [(["age"], ["age"]), ({"old": ["age"]}, []), ({"old": "age", "coin": None}, [])],
+)
+def test_columns_named_by_hand_are_left_out_without_a_warning(z_exclude, of_coin):
     X = pd.DataFrame({"age": RNG.integers(18, 90, N), "x": RNG.normal(size=N)})
-    z = X["age"] >= 50
-    valuator = OutOfBagEntropy(random_state=0, z_exclude=["age"])
-    valuator.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
-    assert valuator.excluded_columns_ == {"old": ["age"], "coin": ["age"]}
-    single = OutOfBagEntropy(random_state=0, z_exclude={"old": ["age"]})
-    single.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
-    assert single.excluded_columns_ == {"old": ["age"], "coin": []}
-    none = OutOfBagEntropy(random_state=0, z_exclude={"old": "age", "coin": None})
-    none.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
-    assert none.excluded_columns_ == {"old": ["age"], "coin": []}
+    z = {"old": X["age"] >= 50, "coin": RNG.integers(0, 2, N)}
+    valuator = OutOfBagEntropy(random_state=0, z_exclude=z_exclude).fit(X, X["x"] > 0, sensitive_features=z)
+    assert valuator.excluded_columns_ == {"old": ["age"], "coin": of_coin}
 
 
 def test_the_target_among_the_features_is_named():
@@ -182,16 +172,14 @@ def test_missing_numbers_of_z_are_valued_by_prediction():
 
 @pytest.mark.parametrize("estimators", [None, LogisticRegression()], ids=["lightgbm", "generic"])
 def test_any_number_of_workers_gives_identical_values(estimators):
-    X = RNG.normal(size=(300, 4))
-    z = RNG.integers(0, 3, 300)
+    X, z = RNG.normal(size=(300, 4)), RNG.integers(0, 3, 300)
     y = X[:, 0] + RNG.normal(size=300) > 0
-    results = [
+    one, *others = (
         OutOfBagEntropy(estimators, random_state=1, n_jobs=n_jobs).fit(X, y, sensitive_features=z).valuation_
         for n_jobs in (1, 2, 4)
-    ]
-    for other in results[1:]:
-        for part in ("values", "standard_error", "label_probability"):
-            np.testing.assert_array_equal(getattr(results[0], part), getattr(other, part))
+    )
+    for other in others:
+        assert_same(one, other)
 
 
 def test_the_order_in_which_fits_finish_changes_nothing(monkeypatch, table):
@@ -212,11 +200,15 @@ def test_the_order_in_which_fits_finish_changes_nothing(monkeypatch, table):
 
 def test_the_seed_is_reported_and_gives_the_values_again(table):
     frame, y, z = table
+    before = frame.copy()
     first = OutOfBagEntropy(n_bags=5).fit(frame, y, sensitive_features=z)
-    again = OutOfBagEntropy(n_bags=5, random_state=first.seed_).fit(frame, y, sensitive_features=z)
-    other = OutOfBagEntropy(n_bags=5, random_state=first.seed_ + 1).fit(frame, y, sensitive_features=z)
-    pd.testing.assert_frame_equal(first.valuation_.values, again.valuation_.values, check_exact=True)
-    assert not first.valuation_.values.equals(other.valuation_.values)
+    again, other = (
+        OutOfBagEntropy(n_bags=5, random_state=seed).fit(frame, y, sensitive_features=z).valuation_
+        for seed in (first.seed_, first.seed_ + 1)
+    )
+    assert_same(first.valuation_, again)
+    assert not first.valuation_.values.equals(other.values)
+    pd.testing.assert_frame_equal(frame, before)  # the input is left as it was
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -241,13 +233,12 @@ def test_every_library_gives_identical_values(table, library, estimator):
 
 def test_numpy_gives_the_values_of_pandas():
     X = RNG.normal(size=(N, 3))
-    y = X[:, 0] > 0
-    frame = pd.DataFrame(X, columns=["p", "q", "r"])
-    for data in (np.asfortranarray(X), X.astype(np.float64)[:, :], frame):
-        np.testing.assert_array_equal(
-            OutOfBagEntropy(n_bags=5, random_state=0).fit(data, y).valuation_["y"],
-            OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y).valuation_["y"],
-        )
+    forms = X, np.asfortranarray(X), pd.DataFrame(X, columns=["p", "q", "r"])
+    expected, *others = (
+        OutOfBagEntropy(n_bags=5, random_state=0).fit(own, X[:, 0] > 0).valuation_ for own in forms
+    )
+    for other in others:
+        assert_same(other, expected)
 
 
 @pytest.mark.parametrize("kind", [OutOfBagEntropy, InBagEntropy])
@@ -283,11 +274,10 @@ def test_neither_places_nor_names_of_columns_change_a_bit():
 
 
 def test_constant_missing_and_duplicated_columns_are_harmless():
-    X = pd.DataFrame({"a": RNG.normal(size=N), "constant": 1.0, "missing": np.nan, "text": "same"})
-    X["again"] = X["a"]
+    X = pd.DataFrame({"a": RNG.normal(size=N)})
+    more = X.assign(constant=1.0, missing=np.nan, text="same", again=X["a"])
     y = X["a"] + RNG.normal(size=N) > 0
-    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y).valuation_
-    plain = OutOfBagEntropy(n_bags=5, random_state=0).fit(X[["a"]], y).valuation_
+    plain, valuation = (OutOfBagEntropy(n_bags=5, random_state=0).fit(own, y).valuation_ for own in (X, more))
     np.testing.assert_allclose(valuation["y"], plain["y"], atol=1e-9)
 
 
@@ -297,13 +287,6 @@ def test_infinite_features_are_allowed():
     X[::11, 0] = -np.inf
     valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, X[:, 1] > 0).valuation_
     assert np.isfinite(valuation["y"]).all()
-
-
-def test_the_input_is_left_as_it_was(table):
-    frame, y, z = table
-    before = frame.copy()
-    OutOfBagEntropy(n_bags=5, random_state=0).fit(frame, y, sensitive_features=z)
-    pd.testing.assert_frame_equal(frame, before)
 
 
 def test_flipped_labels_show_in_the_agreement_not_in_the_value():
@@ -316,8 +299,6 @@ def test_flipped_labels_show_in_the_agreement_not_in_the_value():
 
 
 def test_metadata_routing_carries_sensitive_features(table):
-    from sklearn import config_context
-
     frame, y, z = table
     with config_context(enable_metadata_routing=True):
         valuator = OutOfBagEntropy(random_state=0, n_bags=5).set_fit_request(sensitive_features=True)
