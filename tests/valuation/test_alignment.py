@@ -47,9 +47,15 @@ def test_other_names_of_the_same_labels_are_fine(use, same, valuation):
     use(X, same, z, valuation)  # a warning would be an error
 
 
-def test_the_valuation_of_some_rows_is_used_for_those(valuation):
+def test_values_are_used_for_some_of_the_rows_and_for_other_targets(valuation):
     rows = np.flatnonzero(X["b"] > 0)
     USES["reweighing"](X.iloc[rows], y.iloc[rows], z.iloc[rows], valuation[rows])
+    for other in (y + (X["a"] > 1), X["a"]):  # labels of another number are another target
+        USES["reweighing"](X, other, z, valuation)
+    continuous = OutOfBagEntropy(random_state=0, n_jobs=1).fit(X, X["a"] - X["b"], sensitive_features=z)
+    given = Valuation.from_probabilities(RNG.random(400), {"z": RNG.random(400)})
+    for tells_nothing in (continuous.valuation_, given):
+        USES["reweighing"](X, y, z, tells_nothing)
 
 
 def test_a_file_keeps_what_tells(valuation, tmp_path):
@@ -58,20 +64,6 @@ def test_a_file_keeps_what_tells(valuation, tmp_path):
     USES["reweighing"](X, y, z, loaded)
     with pytest.warns(UserWarning, match=OTHER_ROWS):
         USES["reweighing"](X[::-1], y[::-1], z[::-1], loaded)
-
-
-def test_labels_of_another_number_are_another_target(valuation):
-    USES["reweighing"](X, y + (X["a"] > 1), z, valuation)
-    USES["reweighing"](X, X["a"], z, valuation)
-
-
-def test_a_continuous_target_and_given_probabilities_tell_nothing():
-    valued = (
-        OutOfBagEntropy(random_state=0, n_jobs=1).fit(X, X["a"] - X["b"], sensitive_features=z).valuation_
-    )
-    given = Valuation.from_probabilities(RNG.random(400), {"z": RNG.random(400)})
-    for valuation in (valued, given):
-        USES["reweighing"](X, y, z, valuation)
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)

@@ -41,20 +41,12 @@ def test_coverage_is_full_and_equal_to_one(n_rows, n_bags, fraction, seed):
         assert abs(len(bag) - n_rows * fraction) <= 1
 
 
-def test_ten_bags_of_a_fifth_leave_every_row_out_twice():
-    counts = np.bincount(np.concatenate(draw(1003, 10, 0.2)))
-    assert (counts == 2).all()
-
-
-def test_consecutive_bags_tile_a_permutation():
+def test_consecutive_bags_tile_permutations_each_a_fresh_one():
     bags = draw(100, 10, 0.2)
     for start in (0, 5):
         assert sorted(np.concatenate(bags[start : start + 5])) == list(range(100))
-
-
-def test_second_permutation_is_a_fresh_one():
-    bags = draw(100, 10, 0.2)
     assert not np.array_equal(bags[0], bags[5])
+    assert (np.bincount(np.concatenate(draw(1003, 10, 0.2))) == 2).all()
 
 
 def test_every_bag_holds_its_share_of_every_stratum():
@@ -80,42 +72,36 @@ def test_small_joint_classes_are_pooled_by_target():
     assert len(np.unique(strata[:29])) == 1
 
 
-def test_too_few_bags_say_how_many_are_needed():
-    with pytest.raises(ValueError, match=r"at least 1 .* got 4 \* 0.2 = 0.8; use `n_bags=5` or more"):
-        check_bags(100, 4, 0.2)
-
-
 @pytest.mark.parametrize(("n_bags", "fraction"), [(3, 1 / 3), (10, 0.1), (7, 1 / 7), (5, 0.2)])
 def test_exactly_one_is_enough_despite_rounding(n_bags, fraction):
     check_bags(1000, n_bags, fraction)
     assert sorted(np.concatenate(draw(1000, n_bags, fraction))) == list(range(1000))
 
 
-@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 1.5, float("nan")])
-def test_fractions_outside_the_unit_interval_are_refused(fraction):
-    with pytest.raises(ValueError, match=r"`unseen_fraction` must be in \(0, 1\)"):
-        check_bags(100, 10, fraction)
-
-
 @pytest.mark.parametrize(
-    ("n_bags", "error", "message"),
+    ("n_rows", "n_bags", "fraction", "error", "message"),
     [
-        (0, ValueError, "`n_bags` must be at least 1, got 0"),
-        (-1, ValueError, "`n_bags` must be at least 1, got -1"),
-        (2.5, TypeError, "`n_bags` must be a whole number, got 2.5"),
-        (float("nan"), TypeError, "`n_bags` must be a whole number, got nan"),
-        (10**10, ValueError, "`n_bags` must be at most 100,000, got 10000000000"),
+        (100, 0, 0.5, ValueError, "`n_bags` must be at least 1, got 0"),
+        (100, -1, 0.5, ValueError, "`n_bags` must be at least 1, got -1"),
+        (100, 2.5, 0.5, TypeError, "`n_bags` must be a whole number, got 2.5"),
+        (100, float("nan"), 0.5, TypeError, "`n_bags` must be a whole number, got nan"),
+        (100, 10**10, 0.5, ValueError, "`n_bags` must be at most 100,000, got 10000000000"),
+        (100, 4, 0.2, ValueError, r"at least 1 .* got 4 \* 0.2 = 0.8; use `n_bags=5` or more"),
+        (4, 10, 0.2, ValueError, "leaves an out-of-bag set empty"),
+        (4, 10, 0.9, ValueError, "leaves an in-bag set empty"),
+        *(
+            (100, 10, fraction, ValueError, r"`unseen_fraction` must be in \(0, 1\)")
+            for fraction in (0.0, 1.0, -0.1, 1.5, float("nan"))
+        ),
+        *(
+            (100, 10, fraction, TypeError, r"`unseen_fraction` must be a number in \(0, 1\)")
+            for fraction in ("0.2", None, True)
+        ),
     ],
 )
-def test_number_of_bags_must_be_positive_whole_and_within_reason(n_bags, error, message):
+def test_bags_that_cannot_be_drawn_are_refused(n_rows, n_bags, fraction, error, message):
     with pytest.raises(error, match=message):
-        check_bags(100, n_bags, 0.5)
-
-
-@pytest.mark.parametrize("fraction", ["0.2", None, True])
-def test_what_is_no_fraction_is_refused(fraction):
-    with pytest.raises(TypeError, match=r"`unseen_fraction` must be a number in \(0, 1\)"):
-        check_bags(100, 10, fraction)
+        check_bags(n_rows, n_bags, fraction)
 
 
 def test_more_bags_than_memory_holds_are_refused(monkeypatch):
@@ -125,10 +111,3 @@ def test_more_bags_than_memory_holds_are_refused(monkeypatch):
     for valuator in (OutOfBagEntropy(n_bags=10), KNNShapley(n_bags=10)):
         with pytest.raises(ValueError, match=r"`n_bags=10` of 200 rows would take at least 8\.0 KB"):
             valuator.fit(X, y)
-
-
-def test_an_empty_side_is_refused():
-    with pytest.raises(ValueError, match="leaves an out-of-bag set empty"):
-        check_bags(4, 10, 0.2)
-    with pytest.raises(ValueError, match="leaves an in-bag set empty"):
-        check_bags(4, 10, 0.9)

@@ -18,29 +18,27 @@ def both(p):
     return np.column_stack([1 - np.array(p), p])
 
 
-def test_binary_values_by_hand():
-    # -(1/4 log2 1/4 + 3/4 log2 3/4) = 1/2 + 3/4 (2 - log2 3)
-    quarter = 0.5 + 0.75 * (2 - math.log2(3))
-    expected = [0.0, quarter, 1.0, quarter, 0.0]
-    np.testing.assert_allclose(
-        normalised_entropy(both([0.0, 0.25, 0.5, 0.75, 1.0])), expected, rtol=0, atol=1e-15
-    )
+# -(1/4 log2 1/4 + 3/4 log2 3/4) = 1/2 + 3/4 (2 - log2 3)
+QUARTER = 0.5 + 0.75 * (2 - math.log2(3))
 
 
-def test_multi_class_values_by_hand():
-    p = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.25, 0.25, 0.25], [0.5, 0.25, 0.125, 0.125]]
-    # over 4 classes the largest entropy is 2 bits; the last row has 1.75
-    np.testing.assert_allclose(normalised_entropy(p), [0.0, 0.5, 1.0, 0.875], rtol=0, atol=1e-15)
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [
+        (both([0.0, 0.25, 0.5, 0.75, 1.0]), [0.0, QUARTER, 1.0, QUARTER, 0.0]),
+        # over 4 classes the largest entropy is 2 bits; the last row has 1.75
+        ([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.5, 0.25, 0.125, 0.125]], [0.0, 0.5, 1.0, 0.875]),
+        ([[np.nan, 0.5, 0.5]], [np.nan]),
+    ],
+)
+def test_values_by_hand(p, expected):
+    np.testing.assert_allclose(normalised_entropy(p), expected, rtol=0, atol=1e-15)
 
 
 def test_certain_predictions_are_exactly_zero_and_never_nan():
     values = normalised_entropy(both([0.0, 1.0, 5e-324, 1.0 - 2**-53]))
     assert values[0] == values[1] == 0.0
     assert np.isfinite(values).all()
-
-
-def test_nan_stays_nan():
-    assert np.isnan(normalised_entropy([[np.nan, 0.5, 0.5]])).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -72,21 +70,13 @@ def test_equals_numpy(values):
     np.testing.assert_allclose(finished["label_probability"], 1 - np.mean(values), atol=1e-12)
 
 
-def test_a_row_scored_once_has_no_standard_error():
-    moments = Moments(2)
-    moments.add(np.array([1]), np.array([0.25]), np.array([0.5]))
+def test_rows_scored_once_or_never_have_no_standard_error_and_failed_predictions_no_value():
+    moments = Moments(3)
+    moments.add(np.array([1, 2]), np.array([0.25, np.nan]), np.array([0.5, np.nan]))
     finished = moments.finish(TWO)
-    np.testing.assert_array_equal(finished["counts"], [0, 1])
-    np.testing.assert_array_equal(finished["values"], [np.nan, 0.25])
+    np.testing.assert_array_equal(finished["counts"], [0, 1, 0])
+    np.testing.assert_array_equal(finished["values"], [np.nan, 0.25, np.nan])
     assert np.isnan(finished["standard_error"]).all()
-
-
-def test_a_failed_prediction_is_not_a_value_of_zero():
-    moments = Moments(2)
-    moments.add(np.array([0, 1]), np.array([np.nan, 0.5]), np.array([np.nan, 0.5]))
-    finished = moments.finish(TWO)
-    np.testing.assert_array_equal(finished["values"], [np.nan, 0.5])
-    np.testing.assert_array_equal(finished["counts"], [0, 1])
 
 
 def test_equal_values_have_no_error():
