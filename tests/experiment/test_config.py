@@ -27,6 +27,7 @@ WRONG = [
     ("data.path", "x.csv", r"`data` must have either a `path` or a `generator`"),
     ("data.rows", 10, r"`data.rows` must be a whole number of at least 100, got 10"),
     ("data.name", "../../etc/passwd", r"`data.name` is not a key of the configuration"),
+    ("data.protected", [], r"`data.protected` is empty"),
     ("data.protected", ["a", "a"], r"`data.protected\[1\]` repeats 'a'"),
     ("data.target", 3, r"`data.target` must be a text, got 3"),
     ("split.method", "k-fold", r"`split.method` must be 'column' or 'random', got 'k-fold'"),
