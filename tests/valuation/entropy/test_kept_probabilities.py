@@ -84,23 +84,13 @@ def test_models_that_do_not_see_the_target_say_the_same_at_every_label():
 def test_the_mean_is_over_the_fits_that_left_the_row_out():
     """Models that know only the shares among the rows they saw, and one that is always sure of class 1."""
     y, z = np.array([0, 0, 0, 1, 1] * 8), np.array([0, 1, 1, 1] * 10)
-    prior, sure = DummyClassifier(strategy="prior"), DummyClassifier(strategy="constant", constant=1)
-    valuator = OutOfBagEntropy(
-        [prior, sure], n_bags=7, unseen_fraction=0.3, random_state=0, n_jobs=1, keep_probabilities=True
-    )
-    found = valuator.fit(np.zeros((40, 1)), y, sensitive_features={"z": z}).valuation_.probabilities
-    for name, labels in {"y": y, "z": z}.items():
-        shares = [np.delete(labels, bag).mean() for bag in valuator.bags_]
-        expected = np.array(
-            [
-                np.mean(
-                    [(share + 1) / 2 for share, bag in zip(shares, valuator.bags_, strict=True) if row in bag]
-                )
-                for row in range(40)
-            ]
-        )
-        by_label = found[name] if name == "y" else found[name][:, 0]
-        np.testing.assert_allclose(by_label, np.column_stack([1 - expected, expected]), rtol=0, atol=1e-12)
+    models = [DummyClassifier(strategy="prior"), DummyClassifier(strategy="constant", constant=1)]
+    valuator = fit(np.zeros((40, 1)), y, {"z": z}, models, n_bags=7, unseen_fraction=0.3)
+    found, left_out = valuator.valuation_.probabilities, [np.isin(range(40), bag) for bag in valuator.bags_]
+    for p, labels in ((found["y"], y), (found["z"][:, 0], z)):
+        of_bags = [(labels[~out].mean() + 1) / 2 for out in left_out]
+        expected = np.average(np.transpose([of_bags] * 40), axis=0, weights=np.array(left_out))
+        np.testing.assert_allclose(p, np.column_stack([1 - expected, expected]), rtol=0, atol=1e-12)
     np.testing.assert_array_equal(found["z"][:, 0], found["z"][:, 1])
 
 
@@ -204,22 +194,22 @@ def test_a_continuous_attribute_has_no_entry():
     assert valuation.variables == ["y", "income", "sex"]
 
 
-def test_a_continuous_target_is_refused():
-    with pytest.raises(
-        ValueError, match=r"`keep_probabilities=True` needs a target of classes, and 'y' is con"
-    ):
-        fit(FRAME, SIGNAL, {"sex": SEX})
-
-
-def test_too_many_classes_and_groups_are_refused():
-    y, towns = np.arange(N) % 10, np.arange(N) % 11
-    message = (
-        r"at most 100 numbers of a row and variable, got 10 classes of 'y' times 11 groups of 'town': merge"
-    )
+@pytest.mark.parametrize(
+    ("y", "z", "message"),
+    [
+        (SIGNAL, SEX, r"`keep_probabilities=True` needs a target of classes, and 'y' is con"),
+        (
+            np.arange(N) % 10,
+            (np.arange(N) % 11).astype(str),
+            r"at most 100 numbers of a row and variable, got 10 classes of 'y' times 11 groups of 'z': merge",
+        ),
+        ((np.arange(N) % 101).astype(str), None, r"got 101 classes of 'y': merge some, or leave it out"),
+    ],
+    ids=["continuous", "product", "classes"],
+)
+def test_targets_without_probabilities_and_too_many_classes_are_refused(y, z, message):
     with pytest.raises(ValueError, match=message):
-        fit(FRAME, y, {"town": towns.astype(str)})
-    with pytest.raises(ValueError, match=r"got 101 classes of 'y': merge some, or leave it out"):
-        fit(FRAME, (np.arange(N) % 101).astype(str), None)
+        fit(FRAME, y, z)
 
 
 def test_more_than_memory_holds_is_refused(monkeypatch):

@@ -14,15 +14,20 @@ def distances(valued, validated=None):
     return squared_distances(others, points)
 
 
-def test_numbers_differ_in_standard_deviations():
-    # variances 4 and 0.25
-    valued = np.array([[0.0, 1.0], [4.0, 2.0]])
-    np.testing.assert_array_equal(distances(valued, [[2.0, 1.0]]), [[1.0, 1.0 + 4.0]])
-
-
-def test_columns_that_do_not_vary_are_left_out():
-    valued = np.array([[0.0, 0.1], [2.0, 0.1], [4.0, 0.1]])
-    np.testing.assert_allclose(distances(valued, [[0.0, 9.0]]), [[0.0, 1.5, 6.0]])
+@pytest.mark.parametrize(
+    ("valued", "validated", "expected"),
+    [
+        ([[0.0, 1.0], [4.0, 2.0]], [[2.0, 1.0]], [[1.0, 1.0 + 4.0]]),  # variances 4 and 0.25
+        ([[0.0, 0.1], [2.0, 0.1], [4.0, 0.1]], [[0.0, 9.0]], [[0.0, 1.5, 6.0]]),  # the second does not vary
+        # a column that is constant but for missing entries tells who is missing
+        ([[7.0], [np.nan], [7.0]], [[np.nan], [3.0]], [[1, 0, 1], [0, 1, 0]]),
+        # entries missing among validation rows alone
+        ([[0.0, 5.0], [2.0, 9.0]], [[np.nan, 5.0], [0.0, 9.0]], [[1.0, 5.0], [4.0, 4.0]]),
+    ],
+    ids=["deviations", "constant", "missing", "missing in validation"],
+)
+def test_numbers_differ_in_standard_deviations(valued, validated, expected):
+    np.testing.assert_allclose(distances(np.array(valued), validated), expected, rtol=1e-15)
 
 
 def test_mixed_columns_with_missing_entries():
@@ -44,38 +49,30 @@ def test_mixed_columns_with_missing_entries():
     np.testing.assert_array_equal(distances(valued), by_hand)
 
 
-def test_booleans_are_categories_and_match_numbers():
-    valued = pd.DataFrame({"fresh": [True, False, False, False]})
-    np.testing.assert_array_equal(
-        distances(valued, pd.DataFrame({"fresh": [1, 0]})), [[0, 1, 1, 1], [1, 0, 0, 0]]
-    )
-
-
-def test_a_column_that_is_constant_but_for_missing_entries_tells_who_is_missing():
-    valued = np.array([[7.0], [np.nan], [7.0]])
-    np.testing.assert_array_equal(distances(valued, [[np.nan], [3.0]]), [[1, 0, 1], [0, 1, 0]])
-
-
-def test_entries_missing_among_validation_rows_alone():
-    valued = np.array([[0.0, 5.0], [2.0, 9.0]])
-    np.testing.assert_array_equal(distances(valued, [[np.nan, 5.0], [0.0, 9.0]]), [[1.0, 5.0], [4.0, 4.0]])
-
-
-def test_columns_are_matched_by_name_and_levels_by_text():
-    valued = pd.DataFrame({"a": [0.0, 2.0], "b": ["x", "y"]})
-    validated = pa.table({"b": ["y", "z", None], "more": [1, 2, 3], "a": [0.0, 0.0, 2.0]})
-    np.testing.assert_array_equal(distances(valued, validated), [[1, 4], [1, 5], [5, 1]])
-
-
-def test_categories_compare_by_what_they_are_and_not_by_code():
-    valued = pd.DataFrame({"c": pd.Categorical([3, 1, 2])})
-    validated = pd.DataFrame({"c": pd.Categorical([2, 9], categories=[9, 2])})
-    np.testing.assert_array_equal(distances(valued, validated), [[1, 1, 0], [1, 1, 1]])
-
-
-def test_many_categories_are_counted_in_full():
-    valued = pd.DataFrame({f"c{j}": ["a", "b"] for j in range(300)})
-    np.testing.assert_array_equal(distances(valued), [[0, 300], [300, 0]])
+@pytest.mark.parametrize(
+    ("valued", "validated", "expected"),
+    [
+        (
+            {"fresh": [True, False, False, False]},
+            pd.DataFrame({"fresh": [1, 0]}),
+            [[0, 1, 1, 1], [1, 0, 0, 0]],
+        ),
+        (
+            {"a": [0.0, 2.0], "b": ["x", "y"]},
+            pa.table({"b": ["y", "z", None], "more": [1, 2, 3], "a": [0.0, 0.0, 2.0]}),
+            [[1, 4], [1, 5], [5, 1]],
+        ),
+        (
+            {"c": pd.Categorical([3, 1, 2])},
+            pd.DataFrame({"c": pd.Categorical([2, 9], categories=[9, 2])}),
+            [[1, 1, 0], [1, 1, 1]],
+        ),
+        ({f"c{j}": ["a", "b"] for j in range(300)}, None, [[0, 300], [300, 0]]),
+    ],
+    ids=["booleans", "by name and text", "not by code", "many"],
+)
+def test_categories_are_alike_or_one_apart(valued, validated, expected):
+    np.testing.assert_array_equal(distances(pd.DataFrame(valued), validated), expected)
 
 
 def test_equally_far_whole_numbers_are_so_to_the_last_bit():
