@@ -151,25 +151,29 @@ def test_manifests_that_say_other_things_are_refused(saved, change, match):
         load_models(saved)
 
 
-def test_damage_is_noticed(saved, tmp_path):
-    file = saved / "1-2.txt"
-    whole = file.read_bytes()
-    file.write_bytes(whole.replace(b"tree", b"bush", 1))
-    with pytest.raises(ValueError, match=r"1-2\.txt' is damaged or of another set of models"):
-        load_models(saved)
-    file.unlink()
-    with pytest.raises(ValueError, match=r"1-2\.txt' is missing: the set of models is not whole"):
-        load_models(saved)
-    file.write_bytes(whole)
-    content = (saved / "models.json").read_bytes()
-    (saved / "models.json").write_bytes(content.replace(b'"n_rows": 400', b'"n_rows": 401'))
-    with pytest.raises(ValueError, match="was changed after it was written"):
-        load_models(saved)
-    (saved / "models.json").write_bytes(content[:-20])
-    with pytest.raises(ValueError, match="is not JSON, or it is damaged"):
+@pytest.mark.parametrize(
+    ("name", "change", "match"),
+    [
+        ("1-2.txt", lambda b: b.replace(b"tree", b"bush", 1), "is damaged or of another set of models"),
+        ("1-2.txt", None, "is missing: the set of models is not whole"),
+        (
+            "models.json",
+            lambda b: b.replace(b'"n_rows": 400', b'"n_rows": 401'),
+            "was changed after it was written",
+        ),
+        ("models.json", lambda b: b[:-20], "is not JSON, or it is damaged"),
+    ],
+    ids=["changed", "missing", "manifest", "cut"],
+)
+def test_damage_is_noticed(saved, name, change, match):
+    content = (saved / name).read_bytes()
+    (saved / name).unlink()
+    if change is not None:
+        (saved / name).write_bytes(change(content))
+    with pytest.raises(ValueError, match=rf"{name}.*{match}"):
         load_models(saved)
     with pytest.raises(ValueError, match=r"no saved set of models in .*: it does not exist"):
-        load_models(tmp_path / "none")
+        load_models(saved / "none")
 
 
 def test_a_booster_of_another_kind_is_not_read(saved):

@@ -100,12 +100,8 @@ def test_class_weights_are_taken_out_of_probabilities():
     rows, _, _ = made(300, seed=3)
     raised = weighted.fit(X, Y).predict_proba(rows)[:, 1]
     odds = raised / (1 - raised) / 5
-    told = (
-        fitted(weighted, {"validation": VALIDATION})
-        .value(rows, np.full(len(rows), "yes"))
-        .label_probability["y"]
-    )
-    np.testing.assert_allclose(told, odds / (1 + odds), atol=1e-6)
+    valuation = fitted(weighted, {"validation": VALIDATION}).value(rows, ["yes"] * len(rows))
+    np.testing.assert_allclose(valuation.label_probability["y"], odds / (1 + odds), atol=1e-6)
 
 
 def test_effects_foretell_what_adding_rows_does(validated):
@@ -153,25 +149,18 @@ def test_workers_and_blocks_change_nothing(monkeypatch):
 
 
 def test_sparse_and_plain_arrays():
-    numbers = np.nan_to_num(X[["u", "v", "w"]].to_numpy())
-    values = []
+    numbers, values = np.nan_to_num(X[["u", "v", "w"]].to_numpy()), []
     for form in (np.asarray, scipy.sparse.csr_matrix):
         valuator = TreeInfluence(LGBMClassifier(**SMALL), random_state=0, keep_models=True)
         valuator.fit(form(numbers), Y, sensitive_features=Z)
         values.append(valuator.value(form(numbers[:100]))["group"])
-    np.testing.assert_allclose(values[0], values[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-12)
 
 
 def test_no_row_is_kept(folded):
-    held = [
-        array
-        for model in folded.models_._models
-        for array in (
-            model.forest.variable.labels,
-            *(own.thetas for own in model.responses if own is not None),
-        )
-    ]
-    assert max(map(len, held)) <= SMALL["num_leaves"]
+    for model in folded.models_._models:
+        thetas = [own.thetas for own in model.responses if own is not None]
+        assert max(map(len, [model.forest.variable.labels, *thetas])) <= SMALL["num_leaves"]
 
 
 def test_what_cannot_be_valued_gets_a_sentence(validated):
