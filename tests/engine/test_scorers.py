@@ -161,13 +161,14 @@ def test_models_of_any_variable_score_alike(target, variable):
     boosted = (LGBMRegressor if continuous else LGBMClassifier)(n_estimators=5, min_child_samples=5)
     linear = LinearRegression() if continuous else LogisticRegression()
     labels = target.labels if variable.sees_target else None
-    for X, estimator in (
-        *((X, boosted) for X in (NUMBERS, FRAME, SPARSE)),
-        (NUMBERS, linear),
-        (NUMBERS, make_pipeline(StandardScaler(), linear)),
-        (SPARSE, linear),
+    by_content = partial(LightGBMEngine, by_content=True)
+    for X, estimator, engine in (
+        *((X, boosted, by_content) for X in (NUMBERS, FRAME, SPARSE)),
+        (FRAME, boosted, SklearnEngine),
+        (NUMBERS, linear, SklearnEngine),
+        (NUMBERS, make_pipeline(StandardScaler(), linear), SklearnEngine),
+        (SPARSE, linear, SklearnEngine),
     ):
-        engine = partial(LightGBMEngine, by_content=True) if estimator is boosted else SklearnEngine
         model, table = fit(X, estimator, engine, variable=variable, target=target)
         expected = assert_scores_alike(model, table, labels)
         assert expected.shape == (N, len(variable.classes))[: 1 + bool(variable.classes)]
