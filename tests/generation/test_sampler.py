@@ -205,16 +205,17 @@ def test_counts_may_be_asked_for():
     assert alone.sensitive_features_ is None
 
 
-def test_weights_count_and_their_scale_changes_no_row():
+@pytest.mark.parametrize("method", ["repeat", "trees"])
+def test_weights_count_and_their_scale_changes_no_row(method):
     weights = np.random.default_rng(0).integers(1, 5, N)
-    sampler, X2, y2 = sampled(weights=weights, method="repeat")
+    sampler, X2, y2 = sampled(weights=weights, method=method)
     z, made = sampler.sensitive_features_, sampler.sample_weight_
     np.testing.assert_array_equal(made[:N], weights)
     rates = [np.average(y2[z == sex], weights=made[z == sex]) for sex in ("f", "m")]
     assert abs(rates[0] - rates[1]) < 0.005
     assert sampled()[0].sample_weight_ is None
 
-    other, X3, y3 = sampled(weights=weights * 2.0**-40, method="repeat")
+    other, X3, y3 = sampled(weights=weights * 2.0**-40, method=method)
     pd.testing.assert_frame_equal(X2, X3)
     np.testing.assert_array_equal(y2, y3)
     np.testing.assert_array_equal(made, other.sample_weight_ * 2.0**40)

@@ -92,6 +92,13 @@ def test_every_part_gets_its_share_of_every_cell(sizes, shares, seed):
         assert (np.abs(counts - shares * size) < 1).all()
 
 
+def test_a_seed_deals_alike_and_another_otherwise():
+    cells = np.arange(200) % 3
+    first = deal(cells, [0.5, 0.5])
+    np.testing.assert_array_equal(first, deal(cells, [0.5, 0.5]))
+    assert (first != deal(cells, [0.5, 0.5], seed=1)).any()
+
+
 def test_a_share_of_nothing_gets_nothing():
     dealt = deal(np.repeat([0, 1], 50), [0.8, 0.0, 0.2])
     assert np.bincount(dealt).tolist() == [80, 0, 20]

@@ -249,6 +249,11 @@ def test_neither_memory_nor_workers_change_a_bit(data, valued, tmp_path, other):
     assert_same(value(data, tmp_path / "v", train_rows=1000, **other), valued[0])
 
 
+def test_another_seed_gives_other_values(data, valued, tmp_path):
+    other = value(data, tmp_path / "v", train_rows=1000, random_state=1)
+    assert (other.values != valued[0].values).mean().min() > 0.9
+
+
 def test_neither_files_nor_blocks_nor_their_order_change_a_bit(valued, tmp_path, monkeypatch):
     monkeypatch.setattr(_plan, "BLOCK_ROWS", 137)
     monkeypatch.setattr(_scoring, "PART_ROWS", 500)
