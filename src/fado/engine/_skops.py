@@ -178,7 +178,7 @@ def read_estimator(content: bytes, name: str) -> Any:
     if _name_of(schema) != name:
         raise ValueError(f"The content is of {_name_of(schema)}, and {name!r} was said to be there.")
     try:
-        return skops.loads(content, trusted=[own for own in untrusted if _is_listed(own)])
+        return skops.loads(content, trusted=[name for name in untrusted if _is_listed(name)])
     except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"The estimator cannot be read by the libraries that are here: {reason}") from error
@@ -235,9 +235,8 @@ def _strange_part(schema: dict[str, Any]) -> str | None:
         # joblib reads pickles from a pipeline's cache
         if name == _PIPELINE and node["content"]["content"]["memory"]["content"] != "null":
             return f"{name} with a cache"
-        if (
-            kind == "RandomGeneratorNode"
-        ):  # some versions of skops call whatever numpy.random has of this name
+        # some versions of skops call whatever numpy.random has of this name
+        if kind == "RandomGeneratorNode":
             bits = node["content"]["bit_generator"]["content"]["bit_generator"]["content"]
             if bits != '"PCG64"':
                 return f"a generator of {bits}"
