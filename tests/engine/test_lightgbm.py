@@ -228,7 +228,6 @@ class Inherits(LGBMClassifier):
         LGBMRegressor(objective="quantile"),
         Inherits(),
     ],
-    ids=str,
 )
 def test_what_cannot_be_honoured(estimator):
     assert not LightGBMEngine.supports(estimator, Table.from_input(COARSE))

@@ -173,7 +173,6 @@ def check_as_in_memory(frame, valuation, folder, values, out, intervention, prot
         UAR(prevalence_correction=0.5, normalize=False, min_group_size=0),
         UAR(DifferenceUtility(0.6), scaling="none", negative="clip", prevalence_correction=2.0),
     ],
-    ids=repr,
 )
 def test_rows_and_weights_are_those_of_memory(
     frame, valuation, folder, values, tmp_path, weight, protected, intervention
