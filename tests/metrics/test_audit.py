@@ -16,6 +16,12 @@ def rows(n=900, seed=0):
     return y, 0.6 * rng.random(n) + 0.3 * y + 0.1 * (frame["sex"] == "m"), frame
 
 
+def test_pairs_are_numbers_beside_an_attribute_of_one_group():
+    report = audit(None, [0, 1, 1] * 20, sensitive_features={"sex": ["f", "m"] * 30, "town": ["Ulm"] * 60})
+    assert report.pairs["ratio"].dtype == np.float64
+    assert set(report.pairs["attribute"]) == {"sex", "sex and town"}
+
+
 def test_a_worked_example_of_selection_rates_as_the_law_lists_them():
     selected = np.repeat([1, 0, 1, 0, 1, 0], [60, 40, 30, 70, 1, 1])
     sex = np.repeat(["man", "woman", None], [100, 100, 2])

@@ -61,13 +61,12 @@ def test_every_library_gives_the_same_columns_when_they_are_needed_and_once(libr
     assert (frame["text"].tolist()[0], frame["whole"].tolist()) == ("b", [1, 2, 3])
 
 
-@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize(
     "matrix",
     [
         np.array([[1, 2], [3, 4]], dtype=np.float32),
         np.array([["b", 2], ["a", 4]], dtype=object),
-        np.matrix([[1, 2], [3, 4]]),
+        np.array([[1, 2], [3, 4]]).view(np.matrix),
         np.ma.masked_array([[1, 2], [3, 4]], mask=[[1, 0], [0, 0]]),
     ],
     ids=["float32", "objects", "matrix", "masked"],

@@ -296,7 +296,8 @@ def audit(
         "weighted": weights is not None,
     }
     ratios = pd.concat([part.ratios() for part in parts], ignore_index=True)
-    pairs = pd.concat([part.pairs() for part in parts], ignore_index=True)
+    of_parts = [part.pairs() for part in parts]  # empty of an attribute with one group
+    pairs = pd.concat([one for one in of_parts if len(one)] or of_parts[:1], ignore_index=True)
     return Audit(frame, ratios, pairs, calibration, about, law)
 
 
